@@ -1,0 +1,1 @@
+"""The ports, made real: Postgres, S3, HTTP, YAML."""

@@ -1,0 +1,1 @@
+"""Artifacts in S3, and the codec of raw chunks."""

@@ -1,0 +1,1 @@
+"""The ledger beside the target, its SQL and its migrations."""

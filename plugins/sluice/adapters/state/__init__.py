@@ -1,0 +1,1 @@
+"""The stores of sluice_state, their SQL and their migrations."""

@@ -1,0 +1,1 @@
+"""Review policy: figures in, verdict out."""

@@ -1,0 +1,213 @@
+"""Every error Sluice raises, sorted by what its caller should do next.
+
+    SluiceError
+    ├── Retryable           try again later; nothing is wrong with the request
+    │   ├── SupplierUnavailable     time-out, reset, 5xx
+    │   │   └── RateLimited         429, or 503 with Retry-After
+    │   ├── StateUnavailable        the database of `sluice_state` cannot be reached
+    │   ├── TargetUnavailable       the target's database cannot be reached
+    │   ├── ArtifactsUnavailable    the object store cannot be reached
+    │   ├── AirflowUnavailable      Airflow's REST API cannot be reached
+    │   ├── FlightTaken             another run of the same request is alive
+    │   └── LedgerMoved             the ledger changed between review and publication
+    ├── Permanent           do not repeat; a person has to mend something
+    │   ├── SpecInvalid             the YAML of a sync or of the stages
+    │   ├── UsageInvalid            a parameter given by a person
+    │   ├── ConnectionInvalid       an Airflow connection is missing or incomplete
+    │   ├── NotFound                no such run, review, object
+    │   ├── IllegalTransition       a status that may not follow another
+    │   ├── StateTooNew             a row written by a newer Sluice
+    │   ├── SchemaOutdated          the migrations have not been run
+    │   ├── SupplierRefused         401, 403, 404 and other 4xx
+    │   ├── AnswerUnusable          a response that is not what the spec declares
+    │   │   ├── AnswerNotJson       HTML, truncated or otherwise undecodable
+    │   │   ├── AnswerTooLarge      beyond the bound on a body
+    │   │   ├── RecordsMissing      no list of records where the spec says
+    │   │   └── CursorStuck         a cursor that does not advance, or runs in a circle
+    │   ├── ArtifactCorrupt         bytes that do not match their pointer
+    │   ├── NothingToReview         no shard of the run has come through
+    │   ├── ReviewNotApproved       publish was asked for without an approval
+    │   ├── ApprovalVoid            the approval is of something else than what is staged
+    │   ├── TargetMismatch          the table differs from what the spec declares
+    │   ├── RunIncomplete           a run that ended failed, or with shards missing
+    │   └── ShardsFailed            shards that could not be brought in
+    ├── OutcomeUnknown      look before repeating
+    │   └── CommitUnconfirmed       the answer to a commit was lost
+    └── Fenced              somebody else owns this now; stop quietly
+
+The docstring of a leaf is its default message. `scope` says how far the error reaches: one object, one shard or the
+whole run.
+"""
+
+from enum import StrEnum
+from typing import Any, ClassVar
+
+
+class Scope(StrEnum):
+    """How much of a run an error takes down."""
+
+    OBJECT = "object"
+    SHARD = "shard"
+    RUN = "run"
+
+
+class SluiceError(Exception):
+    """Something went wrong in Sluice."""
+
+    scope: ClassVar[Scope] = Scope.RUN
+
+    def __init__(self, message: str | None = None, **facts: Any) -> None:
+        """Keep `facts` as attributes-by-name, beside the message."""
+        self.message = message or " ".join((self.__doc__ or type(self).__name__).split())
+        self.facts = facts
+        super().__init__(self.message)
+
+
+class Retryable(SluiceError):
+    """It may work later."""
+
+
+class Permanent(SluiceError):
+    """Repeating it will not help."""
+
+
+class OutcomeUnknown(SluiceError):
+    """It may have happened or not: look before repeating it."""
+
+
+class Fenced(SluiceError):
+    """Another worker has taken over what this one was doing."""
+
+
+class SupplierUnavailable(Retryable):
+    """The supplier cannot be reached or answers with a server error."""
+
+    scope = Scope.SHARD
+
+
+class RateLimited(SupplierUnavailable):
+    """The supplier asks for a pause. `retry_after` is in seconds, where it said so."""
+
+    def __init__(self, message: str | None = None, *, retry_after: float | None = None, **facts: Any) -> None:
+        super().__init__(message, **facts)
+        self.retry_after = retry_after
+
+
+class StateUnavailable(Retryable):
+    """The state database (connection sluice_state) cannot be reached."""
+
+
+class TargetUnavailable(Retryable):
+    """The target database cannot be reached."""
+
+
+class ArtifactsUnavailable(Retryable):
+    """The object store (connection sluice_artifacts) cannot be reached."""
+
+
+class AirflowUnavailable(Retryable):
+    """Airflow's REST API (connection sluice_airflow) cannot be reached."""
+
+
+class FlightTaken(Retryable):
+    """Another run of the same request is alive."""
+
+
+class LedgerMoved(Retryable):
+    """The ledger changed between the review and its publication: the run has to be reviewed again."""
+
+
+class SpecInvalid(Permanent):
+    """A spec cannot be used. `problems` are lines of `file:line: key: what is wrong and what is allowed`."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems), problems=problems)
+        self.problems = problems
+
+
+class UsageInvalid(Permanent):
+    """A parameter cannot be used."""
+
+
+class ConnectionInvalid(Permanent):
+    """An Airflow connection is missing or incomplete."""
+
+
+class NotFound(Permanent):
+    """There is no such thing."""
+
+
+class IllegalTransition(Permanent):
+    """A status may not follow another."""
+
+
+class StateTooNew(Permanent):
+    """A row was written by a newer Sluice; let a worker of that version take it."""
+
+
+class SchemaOutdated(Permanent):
+    """Sluice's tables are missing or older than this release: run `sluice db upgrade`."""
+
+
+class SupplierRefused(Permanent):
+    """The supplier refuses the request."""
+
+    scope = Scope.SHARD
+
+
+class AnswerUnusable(Permanent):
+    """The supplier's answer is not what the spec declares."""
+
+    scope = Scope.SHARD
+
+
+class AnswerNotJson(AnswerUnusable):
+    """The supplier's answer is not JSON, or is cut short."""
+
+
+class AnswerTooLarge(AnswerUnusable):
+    """The supplier's answer is larger than the bound on a body."""
+
+
+class RecordsMissing(AnswerUnusable):
+    """The supplier's answer holds no list of records where the spec says."""
+
+
+class CursorStuck(AnswerUnusable):
+    """The supplier's cursor does not advance, or runs in a circle."""
+
+
+class ArtifactCorrupt(Permanent):
+    """The bytes of an artifact do not match their pointer."""
+
+    scope = Scope.SHARD
+
+
+class NothingToReview(Permanent):
+    """No shard of this run has come through, so there is nothing to review."""
+
+
+class ReviewNotApproved(Permanent):
+    """The review of this run has not been approved."""
+
+
+class ApprovalVoid(Permanent):
+    """What was approved is not what would be published now: review it again."""
+
+
+class TargetMismatch(Permanent):
+    """The target table differs from what the spec declares."""
+
+
+class RunIncomplete(Permanent):
+    """The run did not bring in everything."""
+
+
+class ShardsFailed(Permanent):
+    """Shards could not be brought in."""
+
+    scope = Scope.SHARD
+
+
+class CommitUnconfirmed(OutcomeUnknown):
+    """The connection was lost while a commit was under way."""

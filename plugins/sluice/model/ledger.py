@@ -1,0 +1,79 @@
+"""What the target holds of each object, and what became of it when."""
+
+from datetime import datetime
+from enum import StrEnum
+
+from pydantic import Field
+
+from sluice.model.base import Frozen, ObjectKey, PublicationId, ReviewId, RunId, ShardKey
+
+
+class Outcome(StrEnum):
+    """What a run makes of one object."""
+
+    CREATED = "created"
+    CHANGED = "changed"
+    DELETED = "deleted"
+    REAPPEARED = "reappeared"
+    STALE = "stale"
+    REJECTED = "rejected"
+    REFRESHED = "refreshed"
+    """Its raw bytes differ but its row does not: only the raw hash is noted, and no event is written."""
+
+
+WRITING_OUTCOMES = frozenset({Outcome.CREATED, Outcome.CHANGED, Outcome.DELETED, Outcome.REAPPEARED})
+"""The outcomes that change the target table."""
+
+
+class ObjectState(StrEnum):
+    """Whether the target holds the object."""
+
+    LIVE = "live"
+    DELETED = "deleted"
+
+
+class Remembered(Frozen):
+    """What the ledger remembers of an object's bytes; hashes are 16 bytes."""
+
+    raw_hash: bytes
+    row_hash: bytes
+    source_version: int | None
+
+
+class LedgerObject(Frozen):
+    """The ledger's row of one object."""
+
+    sync: str
+    key: ObjectKey
+    shard: ShardKey
+    raw_hash: bytes
+    row_hash: bytes
+    transformer_version: int
+    source_version: int | None = Field(description="as an integer that orders: the number itself, or microseconds since 1970")
+    state: ObjectState
+    first_seen: datetime
+    last_changed_run: RunId
+    publication: PublicationId
+
+
+class ObjectEvent(Frozen):
+    """One thing that became of an object, as the ledger tells it."""
+
+    at: datetime
+    run: RunId
+    outcome: Outcome
+    old_hash: bytes | None
+    new_hash: bytes | None
+    source_version: int | None
+    publication: PublicationId | None
+
+
+class Publication(Frozen):
+    """One applied review."""
+
+    id: PublicationId
+    sync: str
+    review: ReviewId
+    run: RunId
+    counts: dict[Outcome, int]
+    applied_at: datetime

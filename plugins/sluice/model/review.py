@@ -1,0 +1,76 @@
+"""A review: the diff of a run against the ledger in figures, its verdict, and the decision about it."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from pydantic import Field
+
+from sluice.model.artifact import Pointer
+from sluice.model.base import Frozen, ReviewId, RunId
+from sluice.model.ledger import WRITING_OUTCOMES, Outcome
+from sluice.model.lifecycle import ReviewEvent, Verdict
+
+REVIEW_STATE_VERSION: Final = 1
+
+
+class Figures(Frozen):
+    """What a publication of this run would do, counted."""
+
+    seen: int = Field(ge=0, description="distinct objects the supplier delivered, rejected ones included")
+    unchanged: int = Field(ge=0, description="objects the ledger already holds just so")
+    live_before: int = Field(ge=0, description="objects the target holds now")
+    outcomes: dict[Outcome, int]
+    shards_failed: int = Field(default=0, ge=0)
+
+    def count(self, outcome: Outcome) -> int:
+        """Return how many objects have this outcome."""
+        return self.outcomes.get(outcome, 0)
+
+    @property
+    def writes(self) -> int:
+        """How many rows of the target would change."""
+        return sum(self.count(outcome) for outcome in WRITING_OUTCOMES)
+
+
+class Choice(StrEnum):
+    """What a person may answer; the labels of Airflow's approval form are in `airflow_glue`."""
+
+    APPROVE = "approve"
+    APPROVE_WITHOUT_DELETES = "approve-without-deletes"
+    REJECT = "reject"
+    EXPIRE = "expire"
+    """Nobody answered in time."""
+
+    @property
+    def event(self) -> ReviewEvent:
+        """The lifecycle event this answer stands for."""
+        return ReviewEvent(self.value)
+
+
+class Decision(Frozen):
+    """Who decided what about a review, when, why, and by which way the answer came."""
+
+    choice: Choice
+    by: str
+    via: str = Field(description="`airflow`, `cli` or `policy`")
+    comment: str = ""
+    at: datetime
+
+
+class Review(Frozen):
+    """The diff of a run against the ledger, bound to exactly what was staged."""
+
+    id: ReviewId
+    run: RunId
+    sync: str
+    digest: str = Field(
+        description="sha-256 over the diff, the spec and the policy: an approval is of this and of nothing else"
+    )
+    figures: Figures
+    reasons: tuple[str, ...] = Field(description="why it was not approved by policy; empty if it was")
+    verdict: Verdict
+    diff: Pointer
+    decision: Decision | None = None
+    state_version: int = REVIEW_STATE_VERSION
+    created_at: datetime

@@ -1,0 +1,34 @@
+"""The columns of rows and diff artifacts, agreed between those who write them and those who read them.
+
+A *rows* artifact is one Parquet file for each raw chunk, one row for each object of the chunk that was not rejected, with the
+columns below and then one for each field of the spec. Where `MAPPED` is false the object's raw bytes are those the ledger
+remembers: its row hash and version are the ledger's, and its fields are null because nobody needs them.
+
+A *diff* artifact is one Parquet file for each review, one row for each object whose outcome is not "unchanged", ordered by key.
+It says where the new row stands (`SHARD`, `SEQ`), and what the ledger held when it was compared (`OLD_HASH`, `OLD_RAW_HASH`,
+`OLD_STATE`, `OLD_VERSION`; null where it held nothing).
+"""
+
+from typing import Final
+
+KEY: Final = "_key"
+VERSION: Final = "_version"
+RAW_HASH: Final = "_raw_hash"
+ROW_HASH: Final = "_row_hash"
+MAPPED: Final = "_mapped"
+ROW_COLUMNS: Final = (KEY, VERSION, RAW_HASH, ROW_HASH, MAPPED)
+
+OUTCOME: Final = "outcome"
+SHARD: Final = "shard"
+SEQ: Final = "seq"
+POSITION: Final = "position"
+OLD_HASH: Final = "old_hash"
+OLD_RAW_HASH: Final = "old_raw_hash"
+OLD_STATE: Final = "old_state"
+OLD_VERSION: Final = "old_version"
+
+HASH_BYTES: Final = 16
+"""Row and raw hashes are xxh3-128."""
+
+DELETED_AT: Final = "_sluice_deleted_at"
+"""The column of the target that a soft deletion sets."""

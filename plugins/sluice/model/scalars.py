@@ -1,0 +1,69 @@
+"""Small values as people write them in YAML: durations (`90s`), sizes (`16MB`), limits (`5` or `2.5%`)."""
+
+import re
+from datetime import timedelta
+from decimal import Decimal
+from typing import Annotated, Any, Final
+
+from pydantic import BeforeValidator, Field
+
+from sluice.model.base import Frozen
+
+_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_SIZES: Final = {"kB": 1000, "MB": 1000**2, "GB": 1000**3}
+
+
+def _parse_duration(value: Any) -> Any:
+    if isinstance(value, timedelta):
+        return value
+    if isinstance(value, str) and (match := re.fullmatch(r"(\d{1,9})\s*([smhd])", value)):
+        return timedelta(seconds=int(match[1]) * _UNITS[match[2]])
+    raise ValueError("a duration is a whole number and a unit: 90s, 15m, 24h or 7d")
+
+
+def _parse_size(value: Any) -> Any:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, str) and (match := re.fullmatch(r"(\d{1,9})\s*(kB|MB|GB)", value)):
+        return int(match[1]) * _SIZES[match[2]]
+    raise ValueError("a size is a whole number of bytes, or one with a unit: 512kB, 16MB or 1GB")
+
+
+Duration = Annotated[timedelta, BeforeValidator(_parse_duration)]
+"""A span of time; in YAML a whole number with its unit."""
+
+Size = Annotated[int, BeforeValidator(_parse_size), Field(gt=0)]
+"""A number of bytes; in YAML with a decimal unit (1 MB is 1,000,000 bytes)."""
+
+
+class Limit(Frozen):
+    """How many objects may have an outcome: a number, or a share of a total."""
+
+    count: int | None = Field(default=None, ge=0)
+    share: Decimal | None = Field(default=None, ge=0, le=1)
+
+    def allows(self, number: int, total: int) -> bool:
+        """Whether `number` out of `total` is within the limit; none is always within it."""
+        if number == 0:
+            return True
+        if self.count is not None:
+            return number <= self.count
+        return self.share is not None and number <= self.share * total
+
+    def __str__(self) -> str:
+        """As people write it."""
+        return str(self.count) if self.share is None else f"{(self.share * 100).normalize():f}%"
+
+
+def _parse_limit(value: Any) -> Any:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return Limit(count=value)
+    if isinstance(value, str) and (match := re.fullmatch(r"(\d{1,3}(?:\.\d{1,6})?)\s*%", value)):
+        return Limit(share=Decimal(match[1]) / 100)
+    if isinstance(value, Limit | dict):
+        return value
+    raise ValueError("a limit is a whole number of objects, or a share: 0, 500, 5% or 0.5%")
+
+
+LimitValue = Annotated[Limit, BeforeValidator(_parse_limit)]
+"""A `Limit` as written in YAML."""

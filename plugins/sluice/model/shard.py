@@ -1,0 +1,44 @@
+"""A shard: the unit of scheduling, retry and resume."""
+
+from datetime import datetime
+from typing import Final
+
+from pydantic import Field, JsonValue
+
+from sluice.model.base import Frozen, RunId, ShardKey, Token
+from sluice.model.lifecycle import ShardStatus
+from sluice.model.run import Failure
+
+SHARD_STATE_VERSION: Final = 1
+
+
+class ShardPlan(Frozen):
+    """A shard as the sharder yields it: its key, and the values its requests are made with."""
+
+    key: ShardKey = Field(min_length=1, max_length=200)
+    params: dict[str, str]
+
+
+class Shard(Frozen):
+    """A shard of a run, and how far it has come.
+
+    `cursor` is opaque to all but the paginator; it points behind the last checkpointed page. `exhausted` says that no
+    page follows. `chunks` is the number of raw chunks with a committed pointer, and the `seq` of the next one.
+    """
+
+    run: RunId
+    key: ShardKey
+    params: dict[str, str]
+    status: ShardStatus
+    cursor: JsonValue = None
+    exhausted: bool = False
+    watermark: str | None = Field(default=None, description="the lower bound its requests use, fixed when it was planned")
+    high_mark: str | None = Field(default=None, description="the highest watermark value seen, to be published")
+    chunks: int = 0
+    pages: int = 0
+    records: int = 0
+    attempt: int = 0
+    token: Token
+    failure: Failure | None = None
+    state_version: int = SHARD_STATE_VERSION
+    progress_at: datetime | None = None

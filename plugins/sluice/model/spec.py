@@ -1,0 +1,132 @@
+"""The spec of a sync, as declared in one YAML file: what to fetch, how to read it, when to trust it, where it goes."""
+
+import re
+from typing import Annotated, Final, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from sluice.model.base import Frozen
+from sluice.model.fields import FieldSpec
+from sluice.model.scalars import Duration, LimitValue
+
+NAME_PATTERN: Final = r"^[a-z][a-z0-9_]{0,62}$"
+STAGE_PATTERN: Final = r"^[a-z][a-z0-9-]{0,62}$"
+
+
+class CursorSpec(Frozen):
+    """Paging by a cursor that the body of each answer carries; an absent, null or empty cursor ends the shard."""
+
+    kind: Literal["body"] = "body"
+    path: str = Field(min_length=1, description="where the next cursor stands in the answer, parts joined by dots")
+    parameter: str = Field(min_length=1, description="the query parameter that takes it")
+
+
+class RestSource(Frozen):
+    """A JSON API read page by page with GET requests.
+
+    `path` and the values of `query` are templates over `shard` (the shard's values), `window` (`start`, `end`) and
+    `watermark`; a parameter that renders to nothing is left out.
+    """
+
+    kind: Literal["rest"]
+    connection: str = Field(
+        min_length=1, description="Airflow connection of type http: scheme, host, port, login, extra headers"
+    )
+    path: str = Field(pattern=r"^/", description="path below the connection's host")
+    query: dict[str, str] = Field(default={}, description="query parameters")
+    records: str = Field(default="", description="where the list of records stands; empty: the answer is the list")
+    cursor: CursorSpec
+    watermark: str | None = Field(
+        default=None, description="the field that grows with every change; makes the sync incremental"
+    )
+
+
+class ShardValues(Frozen):
+    """One shard for each declared value."""
+
+    kind: Literal["values"]
+    name: str = Field(pattern=NAME_PATTERN, description="templates see the value as `shard.<name>`")
+    values: tuple[str, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _distinct(self) -> "ShardValues":
+        if len(set(self.values)) < len(self.values):
+            raise ValueError("each value may stand only once")
+        return self
+
+
+class ObjectSpec(Frozen):
+    """What identifies an object, and what orders its versions."""
+
+    key: tuple[str, ...] = Field(min_length=1, description="the fields of the natural key")
+    version: str | None = Field(default=None, description="the field that orders versions; older never overwrites newer")
+
+
+class AutoApprove(Frozen):
+    """What policy may approve by itself. Shares are of the objects the target holds; `rejected`: of those seen."""
+
+    created: LimitValue = Field(default="20%", validate_default=True)
+    changed: LimitValue = Field(default="20%", validate_default=True)
+    deleted: LimitValue = Field(default=0, validate_default=True)
+    rejected: LimitValue = Field(default="1%", validate_default=True)
+
+
+class Block(Frozen):
+    """What blocks a review until a person has looked. Nothing received always does."""
+
+    deleted: LimitValue = Field(default="20%", validate_default=True)
+
+
+class ReviewPolicy(Frozen):
+    """When a run may publish without a person."""
+
+    first_load: Literal["auto-approve", "needs-human"] = "needs-human"
+    auto_approve: AutoApprove = AutoApprove()
+    block: Block = Block()
+    timeout: Duration = Field(default="24h", validate_default=True, description="then the review expires: nothing is published")
+
+
+def _qualified(table: str) -> str:
+    if not re.fullmatch(r"([a-z_][a-z0-9_]{0,62}\.)?[a-z_][a-z0-9_]{0,62}", table):
+        raise ValueError("a table is `name` or `schema.name`, in lower case")
+    return table if "." in table else f"public.{table}"
+
+
+class TargetSpec(Frozen):
+    """The Postgres table that is kept in step."""
+
+    connection: str = Field(default="sluice_target", min_length=1)
+    table: Annotated[str, AfterValidator(_qualified)] = Field(description="`schema.table`; without a schema: public")
+    deletes: Literal["soft", "hard", "ignore"] = Field(
+        default="soft", description="what a deletion does to the row: set `_sluice_deleted_at`, remove it, or nothing"
+    )
+
+
+class SyncSpec(Frozen):
+    """One declared flow: one entity, one source, one target table."""
+
+    sync: str = Field(pattern=NAME_PATTERN)
+    stage: str = Field(pattern=STAGE_PATTERN)
+    tenant: str = Field(default="default", pattern=STAGE_PATTERN)
+    version: int = Field(default=1, ge=1, description="of the transformation: raise it when the meaning of fields changes")
+    schedule: str | None = Field(default=None, description="cron expression in UTC, or a preset such as @daily")
+    description: str = ""
+    source: RestSource
+    shards: ShardValues | None = Field(default=None, description="absent: one shard, `all`")
+    object: ObjectSpec
+    fields: tuple[FieldSpec, ...] = Field(min_length=1)
+    review: ReviewPolicy = ReviewPolicy()
+    target: TargetSpec
+
+    def field(self, name: str) -> FieldSpec:
+        """Return the field of that name; raise `KeyError` if there is none."""
+        return next((field for field in self.fields if field.name == name), None) or _missing(name)
+
+    @property
+    def can_increment(self) -> bool:
+        """Whether the source can be asked for what changed since a watermark."""
+        return self.source.watermark is not None
+
+
+def _missing(name: str) -> FieldSpec:
+    raise KeyError(name)

@@ -1,0 +1,346 @@
+"""What the flow needs from the world, one small Protocol for each need, and `Services`, the bundle of them all."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from pydantic import JsonValue
+
+from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
+from sluice.model.base import ObjectKey, ReviewId, RunId, ShardKey, Token
+from sluice.model.ledger import LedgerObject, ObjectEvent, Publication, Remembered
+from sluice.model.lifecycle import RunEvent, RunStatus, Step
+from sluice.model.reject import DeadLetter, Reject
+from sluice.model.review import Decision, Review
+from sluice.model.run import Failure, Run
+from sluice.model.shard import Shard, ShardPlan
+from sluice.model.spec import SyncSpec
+from sluice.model.stage import StagePolicy
+
+
+class Clock(Protocol):
+    """Time."""
+
+    def now(self) -> datetime:
+        """Return the present instant, aware, in UTC."""
+
+
+@dataclass(frozen=True)
+class ConnectionInfo:
+    """An Airflow connection, without Airflow. `extra` is its decoded JSON."""
+
+    conn_id: str
+    conn_type: str
+    host: str | None
+    port: int | None
+    login: str | None
+    password: str | None
+    schema: str | None
+    extra: Mapping[str, JsonValue]
+
+
+class Connections(Protocol):
+    """Looks Airflow connections up; `airflow_glue` and `cli` each supply one."""
+
+    def get(self, conn_id: str) -> ConnectionInfo:
+        """Return the connection; raise `ConnectionInvalid`, saying how to define it, if there is none."""
+
+
+class RunStore(Protocol):
+    """The runs. Each write is one transaction, with its event in it."""
+
+    def open(self, run: Run, lease_ttl: timedelta) -> Run:
+        """Take the flight of `run.request_key` and insert the run, `pending`, with a new token.
+
+        Idempotent by run id: one that exists is returned as it is. Raises `FlightTaken` (facts: `owner`, `expires_at`)
+        while another unfinished run of the same request key has a lease that has not expired.
+        """
+
+    def get(self, run: RunId) -> Run:
+        """Return the run; raise `NotFound` naming it."""
+
+    def unfinished(self, request_key: str) -> Run | None:
+        """Return the newest run of that request that may go on (pending, running, waiting, failed or partial)."""
+
+    def enter(self, run: RunId, step: Step, lease_ttl: timedelta) -> Run:
+        """Put the run at `step`, `running`, with a new token that fences every earlier one; renew its lease.
+
+        Reopens a failed, partial or cancelled run. A run that succeeded is returned unchanged.
+        """
+
+    def end(self, run: Run, event: RunEvent, failure: Failure | None = None) -> Run:
+        """Let `event` (park, succeed, end-partial, fail, cancel) happen to the run; raise `Fenced` on an older token.
+
+        An event that ends the run releases its flight.
+        """
+
+    def recent(self, sync: str | None, statuses: Sequence[RunStatus], limit: int) -> list[Run]:
+        """Return the newest runs first, filtered where a filter is given."""
+
+
+class ShardStore(Protocol):
+    """The shards of runs, and the pointers that belong to their checkpoints."""
+
+    def plan(self, run: Run, plans: Sequence[ShardPlan], watermarks: Mapping[ShardKey, str]) -> list[Shard]:
+        """Insert the shards, `pending`; those that exist stay as they are. Return all shards of the run by key."""
+
+    def of(self, run: RunId) -> list[Shard]:
+        """Return the run's shards, ordered by key."""
+
+    def claim(self, run: RunId, key: ShardKey) -> Shard:
+        """Make the shard `running` with a new token and one more attempt.
+
+        Returns it unchanged if it has succeeded or is skipped. Raises `NotFound` if the run has no such shard.
+        """
+
+    def claim_next(self, run: RunId) -> Shard | None:
+        """Claim some pending shard that nobody else is claiming (SKIP LOCKED); None if there is none left."""
+
+    def checkpoint(self, shard: Shard, pointer: Pointer, lease_ttl: timedelta) -> Shard:
+        """Commit a raw chunk's pointer together with the cursor, counters and marks of `shard`, and renew the run's lease.
+
+        `shard` carries the new cursor; its token must still be the row's, else `Fenced`. Returns the row.
+        """
+
+    def succeed(self, shard: Shard) -> Shard:
+        """The shard is fetched and transformed; `Fenced` on an older token."""
+
+    def fail(self, shard: Shard, failure: Failure) -> Shard:
+        """The shard gave up; its cursor stands. `Fenced` on an older token."""
+
+
+class PointerStore(Protocol):
+    """Pointers to artifacts, apart from those a checkpoint commits."""
+
+    def add(self, pointer: Pointer, token: Token | None = None) -> None:
+        """Record a pointer. Idempotent by ref: the same bytes change nothing, other bytes replace the pointer.
+
+        With a token, raises `Fenced` unless it is the token of the ref's shard (or of its run, without a shard).
+        """
+
+    def of(self, run: RunId, kind: ArtifactKind, shard: ShardKey | None = None) -> list[Pointer]:
+        """Return the pointers of one kind, ordered by shard and seq."""
+
+
+class ReviewStore(Protocol):
+    """Reviews and the decisions about them."""
+
+    def save(self, review: Review, run: Run) -> Review:
+        """Insert the review; the same id is returned as stored, decision and all. `Fenced` on an older run token.
+
+        Earlier reviews of the same run that still wait are superseded.
+        """
+
+    def get(self, review: ReviewId) -> Review:
+        """Return the review; raise `NotFound` naming it."""
+
+    def latest(self, run: RunId) -> Review | None:
+        """Return the newest review of the run."""
+
+    def waiting(self, sync: str | None = None) -> list[Review]:
+        """Return the reviews that wait for a decision, oldest first."""
+
+    def decide(self, review: ReviewId, decision: Decision) -> Review:
+        """Record the decision and move the verdict; the same choice again changes nothing.
+
+        Raises `IllegalTransition`, naming the present verdict and who gave it, if the review no longer waits.
+        """
+
+
+class DeadLetterStore(Protocol):
+    """Objects that could not be taken in."""
+
+    def record(self, run: Run, shard: ShardKey, rejects: Sequence[Reject]) -> None:
+        """Open a dead letter for each reject, or count one more attempt of an open one of the same object."""
+
+    def close(self, sync: str, keys: Sequence[ObjectKey]) -> int:
+        """Close the open dead letters of objects that came right; return how many there were."""
+
+    def open_for(self, sync: str, limit: int) -> list[DeadLetter]:
+        """Return open dead letters, newest first."""
+
+
+class WatermarkStore(Protocol):
+    """How far incremental fetching has been published, per sync and shard."""
+
+    def of(self, sync: str) -> dict[ShardKey, str]:
+        """Return the watermark of each shard that has one."""
+
+    def advance(self, sync: str, marks: Mapping[ShardKey, str], run: Run) -> None:
+        """Move watermarks forward to what `run` published; `Fenced` on an older run token."""
+
+
+class ArtifactStore(Protocol):
+    """Bytes in the object store."""
+
+    def put(self, ref: ArtifactRef, data: bytes, records: int, expires_at: datetime | None) -> Pointer:
+        """Store and verify the bytes, and return their pointer. Idempotent: the key derives from `ref` alone."""
+
+    def get(self, pointer: Pointer) -> bytes:
+        """Return the bytes; raise `ArtifactCorrupt` if they are missing or do not match the pointer's sha-256."""
+
+
+class ChunkCodec(Protocol):
+    """Raw chunks: the bodies of consecutive pages, byte for byte, one compressed frame a page."""
+
+    def pack(self, pages: Sequence[bytes], level: int) -> bytes:
+        """Return one artifact that holds the pages; `level` is zstd's."""
+
+    def pages(self, data: bytes) -> Iterator[bytes]:
+        """Yield the pages, in order; raise `ArtifactCorrupt` if the layout is broken."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """One response of a source."""
+
+    body: bytes
+    records: int
+    cursor: JsonValue
+    """Where to go on after this page; None: nothing follows."""
+
+
+@dataclass(frozen=True)
+class PageRequest:
+    """Which pages of a shard to yield."""
+
+    shard: Mapping[str, str]
+    cursor: JsonValue
+    """None: from the beginning."""
+    watermark: str | None
+    window_start: datetime | None
+    window_end: datetime | None
+
+
+class Source(Protocol):
+    """A supplier."""
+
+    def pages(self, request: PageRequest) -> Iterator[Page]:
+        """Yield the pages behind `request.cursor`, in order, until nothing follows.
+
+        Raises `SupplierUnavailable`, `RateLimited` (both after its own bounded retries), `SupplierRefused` or a kind of
+        `AnswerUnusable`.
+        """
+
+
+class Ledger(Protocol):
+    """What the target holds of each object; read only, it is written by publications alone."""
+
+    def remembered(self, sync: str, transformer_version: int, keys: Sequence[ObjectKey]) -> dict[ObjectKey, Remembered]:
+        """Return what is remembered of those live objects under that transformer version."""
+
+    def object(self, sync: str, key: ObjectKey) -> LedgerObject | None:
+        """Return the ledger's row of one object."""
+
+    def events(self, sync: str, key: ObjectKey) -> list[ObjectEvent]:
+        """Return all that became of one object, oldest first."""
+
+    def publications(self, sync: str, limit: int) -> list[Publication]:
+        """Return the newest publications first."""
+
+    def publication_of(self, review: ReviewId) -> Publication | None:
+        """Return the publication of that review, if it was applied."""
+
+
+class Target(Protocol):
+    """The table that is kept in step, in one database with its ledger."""
+
+    def prepare(self, spec: SyncSpec) -> None:
+        """Create the table if it is missing; raise `TargetMismatch`, naming every difference, if it does not fit."""
+
+    def diffing(self, spec: SyncSpec) -> "AbstractContextManager[Diffing]":
+        """Open a staging area of its own, which ends with the context."""
+
+    def publishing(self, spec: SyncSpec, token: Token) -> "AbstractContextManager[Publishing]":
+        """Open the one transaction of a publication, with the target locked and the token checked against its fence.
+
+        Commits when the context ends without an error. Raises `Fenced` on an older token and `CommitUnconfirmed` if the
+        answer to the commit was lost.
+        """
+
+
+@dataclass(frozen=True)
+class DiffScope:
+    """What the absence of an object means in this run."""
+
+    complete: bool
+    """Whether every shard of a full run came through: only then are absent objects deletions."""
+    transformer_version: int
+
+
+@dataclass(frozen=True)
+class DiffCounts:
+    """A diff, counted."""
+
+    seen: int
+    unchanged: int
+    live_before: int
+    outcomes: Mapping[str, int]
+
+
+class Diffing(Protocol):
+    """The staged keys and hashes of one run, held against the ledger set-wise."""
+
+    def stage(self, shard: ShardKey, seq: int, rows: bytes) -> None:
+        """Copy keys, hashes and versions of one rows artifact (Parquet) into the staging area."""
+
+    def stage_rejected(self, keys: Sequence[ObjectKey]) -> None:
+        """Note objects that were delivered but rejected: they are no deletions."""
+
+    def unmapped(self, scope: DiffScope) -> list[tuple[ShardKey, int]]:
+        """Return (shard, seq) of rows artifacts that lack a row the diff needs, since the ledger changed meanwhile."""
+
+    def unstage(self, shard: ShardKey, seq: int) -> None:
+        """Forget one rows artifact, to stage a better one."""
+
+    def diff(self, scope: DiffScope) -> tuple[bytes, DiffCounts]:
+        """Return the diff (Parquet, ordered by key, see `model.rows`) and its counts. The ledger is not written."""
+
+
+class Publishing(Protocol):
+    """The transaction of a publication."""
+
+    def find(self, review: ReviewId) -> Publication | None:
+        """Return the publication of that review if it is there already."""
+
+    def load(self, diff: bytes, with_deletes: bool) -> None:
+        """Load the reviewed diff; raise `LedgerMoved` if an object's ledger row is no longer the one reviewed."""
+
+    def load_rows(self, shard: ShardKey, seq: int, rows: bytes) -> None:
+        """Load the rows of one rows artifact that the diff asks for."""
+
+    def before_images(self) -> bytes:
+        """Return the target's rows that would change or go, as they are (Parquet)."""
+
+    def apply(self, run: Run, review: Review, undo: Pointer) -> Publication:
+        """Write rows, ledger, events and the publication; raise `ApprovalVoid` if a row is missing or not as reviewed."""
+
+
+@dataclass(frozen=True)
+class Services:
+    """Everything a step may use. Built by `wiring` alone."""
+
+    clock: Clock
+    runs: RunStore
+    shards: ShardStore
+    pointers: PointerStore
+    reviews: ReviewStore
+    dead_letters: DeadLetterStore
+    watermarks: WatermarkStore
+    artifacts: ArtifactStore
+    codec: ChunkCodec
+    source: Callable[[SyncSpec, StagePolicy], Source]
+    ledger: Callable[[SyncSpec], Ledger]
+    target: Callable[[SyncSpec], Target]
+    spec: Callable[[str], SyncSpec]
+    """Reads the spec of a sync by name, as it stands in `include/syncs` now."""
+    policy: Callable[[str], StagePolicy]
+    """Reads the policy of a stage by name."""
+
+
+Remember = Callable[[Sequence[ObjectKey]], Mapping[ObjectKey, Remembered]]
+"""Looks up what the ledger remembers of some objects."""
+
+Pages = Iterable[bytes]
