@@ -245,15 +245,18 @@ class Ledger(Protocol):
 
 
 class Target(Protocol):
-    """The table that is kept in step, in one database with its ledger."""
+    """The table that one sync keeps in step, in one database with its ledger."""
 
-    def prepare(self, spec: SyncSpec) -> None:
-        """Create the table if it is missing; raise `TargetMismatch`, naming every difference, if it does not fit."""
+    def check(self) -> None:
+        """Raise `TargetMismatch`, naming every difference and its mend, if the table is there and does not fit the spec."""
 
-    def diffing(self, spec: SyncSpec) -> "AbstractContextManager[Diffing]":
+    def prepare(self) -> None:
+        """Create the table if it is missing; raise as `check` does."""
+
+    def diffing(self) -> "AbstractContextManager[Diffing]":
         """Open a staging area of its own, which ends with the context."""
 
-    def publishing(self, spec: SyncSpec, token: Token) -> "AbstractContextManager[Publishing]":
+    def publishing(self, token: Token) -> "AbstractContextManager[Publishing]":
         """Open the one transaction of a publication, with the target locked and the token checked against its fence.
 
         Commits when the context ends without an error. Raises `Fenced` on an older token and `CommitUnconfirmed` if the
@@ -305,17 +308,24 @@ class Publishing(Protocol):
     def find(self, review: ReviewId) -> Publication | None:
         """Return the publication of that review if it is there already."""
 
-    def load(self, diff: bytes, with_deletes: bool) -> None:
-        """Load the reviewed diff; raise `LedgerMoved` if an object's ledger row is no longer the one reviewed."""
+    def load(self, diff: bytes, *, with_deletes: bool) -> list[tuple[ShardKey, int]]:
+        """Load the reviewed diff, and return (shard, seq) of the rows artifacts it needs.
+
+        Where the ledger of an object moved since the review, what was approved can only shrink: it is dropped if the
+        ledger now holds something newer, or the same. Raises `LedgerMoved` if versions cannot tell.
+        """
 
     def load_rows(self, shard: ShardKey, seq: int, rows: bytes) -> None:
         """Load the rows of one rows artifact that the diff asks for."""
 
-    def before_images(self) -> bytes:
-        """Return the target's rows that would change or go, as they are (Parquet)."""
+    def before_images(self) -> tuple[bytes, int]:
+        """Return the target's and the ledger's rows that would change or go, as they are (Parquet), and their number."""
 
     def apply(self, run: Run, review: Review, undo: Pointer) -> Publication:
         """Write rows, ledger, events and the publication; raise `ApprovalVoid` if a row is missing or not as reviewed."""
+
+    def written(self, keys: Sequence[ObjectKey]) -> list[ObjectKey]:
+        """Return which of these objects the publication writes."""
 
 
 @dataclass(frozen=True)

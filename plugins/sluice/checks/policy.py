@@ -1,0 +1,64 @@
+"""Review policy: figures of a diff in, verdict and reasons out."""
+
+from dataclasses import dataclass
+
+from sluice.model.ledger import Outcome
+from sluice.model.lifecycle import Verdict
+from sluice.model.review import Figures
+from sluice.model.run import Mode, ReviewMode
+from sluice.model.scalars import Limit
+from sluice.model.spec import ReviewPolicy
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What policy says of a diff; no reasons where it approves."""
+
+    verdict: Verdict
+    reasons: tuple[str, ...] = ()
+
+
+def judge(policy: ReviewPolicy, figures: Figures, mode: Mode, review: ReviewMode) -> Judgement:
+    """Hold a diff's figures against the policy.
+
+    A hard block outranks a limit. A run that would write nothing is approved, since there is nothing to approve: but not
+    one that should have brought something and brought nothing, which is an outage.
+    """
+    if blocks := _blocks(policy, figures, mode):
+        return Judgement(Verdict.BLOCKED, blocks)
+    if figures.writes == 0:
+        return Judgement(Verdict.AUTO_APPROVED)
+    if reasons := _doubts(policy, figures, review):
+        return Judgement(Verdict.NEEDS_HUMAN, reasons)
+    return Judgement(Verdict.AUTO_APPROVED)
+
+
+def _blocks(policy: ReviewPolicy, figures: Figures, mode: Mode) -> tuple[str, ...]:
+    if figures.seen == 0 and (mode is Mode.FULL or figures.live_before == 0):
+        return ("the supplier delivered nothing",)
+    return _over(policy.block.deleted, "deleted", figures.count(Outcome.DELETED), figures.live_before, "block")
+
+
+def _doubts(policy: ReviewPolicy, figures: Figures, review: ReviewMode) -> tuple[str, ...]:
+    reasons: list[str] = []
+    limits = policy.auto_approve
+    if review is ReviewMode.ALWAYS:
+        reasons.append("a review was asked for")
+    if figures.live_before == 0:
+        if policy.first_load == "needs-human":
+            reasons.append("this is the first load")
+    else:
+        reasons += _over(limits.created, "created", figures.count(Outcome.CREATED), figures.live_before, "auto_approve")
+        reappeared = figures.count(Outcome.REAPPEARED)
+        changed = figures.count(Outcome.CHANGED) + reappeared
+        reasons += _over(limits.changed, "changed", changed, figures.live_before, "auto_approve")
+    reasons += _over(limits.deleted, "deleted", figures.count(Outcome.DELETED), figures.live_before, "auto_approve")
+    reasons += _over(limits.rejected, "rejected", figures.count(Outcome.REJECTED), figures.seen, "auto_approve")
+    return tuple(reasons)
+
+
+def _over(limit: Limit, what: str, number: int, total: int, rule: str) -> tuple[str, ...]:
+    if limit.allows(number, total):
+        return ()
+    share = f" ({100 * number / total:.1f}%)" if total else ""
+    return (f"{number:,} of {total:,} objects {what}{share}; {rule}.{what} allows {limit}",)
