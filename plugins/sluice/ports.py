@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
 from sluice.model.base import ObjectKey, ReviewId, RunId, ShardKey, Token
-from sluice.model.ledger import LedgerObject, ObjectEvent, Publication, Remembered
+from sluice.model.ledger import LedgerObject, ObjectEvent, Outcome, Publication, Remembered
 from sluice.model.lifecycle import RunEvent, RunStatus, Step
 from sluice.model.reject import DeadLetter, Reject
 from sluice.model.review import Decision, Review
@@ -280,7 +280,7 @@ class DiffCounts:
     seen: int
     unchanged: int
     live_before: int
-    outcomes: Mapping[str, int]
+    outcomes: Mapping[Outcome, int]
 
 
 class Diffing(Protocol):
@@ -292,14 +292,18 @@ class Diffing(Protocol):
     def stage_rejected(self, keys: Sequence[ObjectKey]) -> None:
         """Note objects that were delivered but rejected: they are no deletions."""
 
-    def unmapped(self, scope: DiffScope) -> list[tuple[ShardKey, int]]:
-        """Return (shard, seq) of rows artifacts that lack a row the diff needs, since the ledger changed meanwhile."""
+    def compare(self, scope: DiffScope) -> list[tuple[ShardKey, int]]:
+        """Compare what is staged with the ledger, which is not written.
+
+        Returns (shard, seq) of the rows artifacts that lack a row the diff needs, since the ledger changed after they were
+        made: their chunks have to be mapped again, in full, and staged in their place.
+        """
 
     def unstage(self, shard: ShardKey, seq: int) -> None:
         """Forget one rows artifact, to stage a better one."""
 
-    def diff(self, scope: DiffScope) -> tuple[bytes, DiffCounts]:
-        """Return the diff (Parquet, ordered by key, see `model.rows`) and its counts. The ledger is not written."""
+    def result(self) -> tuple[bytes, DiffCounts]:
+        """Return the last comparison: the diff (Parquet, ordered by key, see `model.rows`) and its counts."""
 
 
 class Publishing(Protocol):

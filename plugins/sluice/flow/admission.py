@@ -29,6 +29,8 @@ def admit(services: Services, request: RunRequest, run_id: RunId) -> Run:
     spec_json = spec.model_dump_json().encode()
     spec_hash = hashlib.sha256(spec_json).hexdigest()
     now = services.clock.now()
+    ref = ArtifactRef(sync=spec.sync, run=run_id, kind=ArtifactKind.SPEC, variant=spec_hash[:16])
+    pointer = services.artifacts.put(ref, spec_json, records=1, expires_at=now + policy.artifact_ttl)
     run = services.runs.open(
         Run(
             id=run_id,
@@ -50,9 +52,9 @@ def admit(services: Services, request: RunRequest, run_id: RunId) -> Run:
         ),
         policy.lease_ttl,
     )
-    if run.spec_hash == spec_hash and not services.pointers.of(run.id, ArtifactKind.SPEC):
-        ref = ArtifactRef(sync=run.sync, run=run.id, kind=ArtifactKind.SPEC)
-        pointer = services.artifacts.put(ref, spec_json, records=1, expires_at=now + policy.artifact_ttl)
+    if not services.pointers.of(run.id, ArtifactKind.SPEC):
+        if run.spec_hash != spec_hash:
+            raise UsageInvalid(f"the spec of {run.sync} was edited while run {run.id} was being admitted: start a new run")
         services.pointers.add(pointer, run.token)
     log.info(log_events.RUN_ADMITTED, **run.log_context, mode=run.mode, request_key=run.request_key)
     return run
