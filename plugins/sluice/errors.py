@@ -30,7 +30,9 @@
     │   ├── ApprovalVoid            the approval is of something else than what is staged
     │   ├── TargetMismatch          the table differs from what the spec declares
     │   ├── RunIncomplete           a run that ended failed, or with shards missing
-    │   └── ShardsFailed            shards that could not be brought in
+    │   ├── ShardsFailed            shards that could not be brought in
+    │   ├── StackFailed             a service of the local stack did not come up, or went down
+    │   └── StackRunning            the local stack of this folder runs already
     ├── OutcomeUnknown      look before repeating
     │   └── CommitUnconfirmed       the answer to a commit was lost
     └── Fenced              somebody else owns this now; stop quietly
@@ -207,6 +209,14 @@ class ShardsFailed(Permanent):
     """Shards could not be brought in."""
 
     scope = Scope.SHARD
+
+
+class StackFailed(Permanent):
+    """A service of the local stack did not come up."""
+
+
+class StackRunning(Permanent):
+    """The local stack of this folder runs already."""
 
 
 class CommitUnconfirmed(OutcomeUnknown):

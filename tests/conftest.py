@@ -1,0 +1,76 @@
+"""Fixtures that hand tests a database, a bucket and a supplier of their own, on servers that one session shares."""
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.support import servers
+
+from sluice.cli.local.postgres import PostgresServer
+from sluice.cli.local.s3 import S3Server
+from sluice.ports import ConnectionInfo
+
+
+@pytest.fixture(scope="session")
+def session_folder() -> Iterator[Path]:
+    """A folder for this session's servers."""
+    with servers.session_folder() as folder:
+        yield folder
+
+
+@pytest.fixture(scope="session")
+def postgres(session_folder: Path) -> Iterator[PostgresServer]:
+    """A Postgres server for the session."""
+    with servers.postgres(session_folder) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def s3(session_folder: Path) -> Iterator[S3Server]:
+    """An S3 API for the session."""
+    with servers.s3(session_folder) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def migrated_template(postgres: PostgresServer) -> str:
+    """The name of a database with both schemas, for cloning."""
+    return servers.migrated_template(postgres)
+
+
+@pytest.fixture
+def empty_database(postgres: PostgresServer) -> Iterator[ConnectionInfo]:
+    """A fresh database with nothing in it."""
+    with servers.throw_away_database(postgres) as info:
+        yield info
+
+
+@pytest.fixture
+def database(postgres: PostgresServer, migrated_template: str) -> Iterator[ConnectionInfo]:
+    """A fresh database with both schemas."""
+    with servers.throw_away_database(postgres, migrated_template) as info:
+        yield info
+
+
+@pytest.fixture
+def artifacts(s3: S3Server) -> ConnectionInfo:
+    """A fresh bucket."""
+    bucket = f"test-{uuid.uuid4().hex}"
+    s3.create_bucket(bucket)
+    return s3.connection("sluice_artifacts", bucket)
+
+
+@pytest.fixture(scope="session")
+def session_supplier(session_folder: Path) -> Iterator[servers.Supplier]:
+    """The demo supplier, for the session."""
+    supplier = servers.Supplier(session_folder)
+    yield supplier
+    supplier.stop()
+
+
+@pytest.fixture
+def supplier(session_supplier: servers.Supplier) -> servers.Supplier:
+    """The demo supplier, as if nobody had used it before."""
+    session_supplier.reset()
+    return session_supplier

@@ -1,0 +1,146 @@
+"""Throw-away servers for one test session: Postgres, an S3 API and the demo supplier, all on free ports of 127.0.0.1."""
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import urllib3
+
+from sluice.cli.local import keeping, processes
+from sluice.cli.local.postgres import PostgresServer
+from sluice.cli.local.s3 import S3Server
+from sluice.ports import ConnectionInfo
+
+PROJECT = Path(__file__).parents[2]
+PREFIX = "sluice-test-"
+TEMPLATE = "sluice_template"
+
+
+@contextmanager
+def session_folder() -> Iterator[Path]:
+    """Yield a folder that the servers' users can reach; end and remove what killed sessions have left."""
+    for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        if left.stat().st_uid == os.geteuid() and is_abandoned(left):
+            clear(left)
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    folder.chmod(0o711)
+    own = processes.stat(os.getpid())
+    (folder / "owner.json").write_text(json.dumps({"pid": os.getpid(), "started": own.started if own else 0}))
+    try:
+        yield folder
+    finally:
+        clear(folder)
+
+
+def is_abandoned(folder: Path) -> bool:
+    """Whether the session that made the folder has ended."""
+    try:
+        owner = json.loads((folder / "owner.json").read_text())
+    except (OSError, ValueError):
+        return False
+    now = processes.stat(owner["pid"])
+    return now is None or now.started != owner["started"]
+
+
+def clear(folder: Path) -> None:
+    """End the servers that still run in a session's folder, and remove it."""
+    PostgresServer(folder / "postgres").stop_leftover()
+    S3Server(folder / "s3", "unused").stop_leftover()
+    processes.stop_recorded(folder / "supplier" / "pid.json")
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def postgres(folder: Path) -> Iterator[PostgresServer]:
+    """Yield a running server without fsync."""
+    server = PostgresServer(folder / "postgres", durable=False)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+@contextmanager
+def s3(folder: Path) -> Iterator[S3Server]:
+    """Yield a running S3 API."""
+    server = S3Server(folder / "s3", "first-bucket")
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+@contextmanager
+def throw_away_database(server: PostgresServer, template: str = "template1") -> Iterator[ConnectionInfo]:
+    """Yield a connection to a new database, which is dropped in the end."""
+    name = f"test_{uuid.uuid4().hex}"
+    server.clone_database(template, name)
+    try:
+        yield server.connection("sluice_state", name)
+    finally:
+        server.drop_database(name)
+
+
+def migrated_template(server: PostgresServer) -> str:
+    """Return the name of a database in which both schemas have been migrated."""
+    from sluice.adapters.migrate import upgrade
+
+    server.ensure_database(TEMPLATE)
+    info = server.connection("sluice_state", TEMPLATE)
+    upgrade(info, "sluice_state")
+    upgrade(info, "sluice_ledger")
+    return TEMPLATE
+
+
+class Supplier:
+    """The demo supplier in a child process."""
+
+    def __init__(self, folder: Path) -> None:
+        self._http = urllib3.PoolManager(retries=False, timeout=10)
+        self.port = keeping.free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._process = processes.launch(
+            [sys.executable, PROJECT / "include" / "demo" / "supplier.py", "--port", str(self.port)],
+            record=folder / "supplier" / "pid.json",
+            log=folder / "supplier" / "supplier.log",
+            env=dict(os.environ),
+            cwd=PROJECT,
+        )
+        self._http.request("GET", f"{self.url}/_control", retries=urllib3.Retry(total=12, backoff_factor=0.02, backoff_max=1.0))
+
+    @property
+    def connection(self) -> ConnectionInfo:
+        """The Airflow connection to it."""
+        return ConnectionInfo("demo_supplier", "http", "127.0.0.1", self.port, None, None, "http", {})
+
+    def control(self, **settings: Any) -> dict[str, Any]:
+        """Set what it shall do from now on; return all its settings."""
+        return self._json("POST", "/_control", settings)
+
+    def requests(self) -> list[str]:
+        """Return the targets of the requests it has had since the last reset."""
+        return [str(target) for target in self._json("GET", "/_requests")["requests"]]
+
+    def reset(self) -> None:
+        """Make it healthy, its data as at first, its list of requests empty."""
+        self.control(reset=True)
+
+    def stop(self) -> None:
+        """End it."""
+        self._process.stop(patience=5.0)
+
+    def _json(self, method: str, target: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        answer = (
+            self._http.request(method, self.url + target, json=body) if body else self._http.request(method, self.url + target)
+        )
+        assert answer.status == 200, answer.data.decode()
+        return dict(answer.json())
