@@ -6,8 +6,9 @@ import socket
 from collections.abc import Sequence
 from pathlib import Path
 
-# Below the range that the kernel hands out to outgoing connections, so that a port kept over a restart is likely free.
-PORTS = range(20_000, 32_000)
+# These, and those 10,000 higher, lie below the range that the kernel hands out to outgoing connections: a port that is
+# kept over a restart is likely free.
+PORTS = range(12_000, 22_000)
 
 
 def kept_secret(path: Path, length: int = 24) -> str:
@@ -27,13 +28,18 @@ def write_private(path: Path, text: str) -> None:
     fresh.replace(path)
 
 
-def kept_ports(path: Path, names: Sequence[str]) -> dict[str, int]:
-    """Return a port of 127.0.0.1 for each name: the one kept in `path` if it is free, else a new one."""
+def kept_ports(path: Path, names: Sequence[str], companion: int = 0) -> dict[str, int]:
+    """Return a port of 127.0.0.1 for each name: the one kept in `path` if it is free, else a new one.
+
+    With `companion`, the port that much higher is free too.
+    """
     kept = read_ports(path)
     ports: dict[str, int] = {}
     for name in names:
         port = kept.get(name)
-        ports[name] = port if port is not None and is_free(port) else free_port(taken=[*ports.values(), *kept.values()])
+        if port is None or not is_free(port, companion):
+            port = free_port([*ports.values(), *kept.values()], companion)
+        ports[name] = port
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(ports, indent=1) + "\n")
     return ports
@@ -47,21 +53,22 @@ def read_ports(path: Path) -> dict[str, int]:
         return {}
 
 
-def free_port(taken: Sequence[int] = ()) -> int:
+def free_port(taken: Sequence[int] = (), companion: int = 0) -> int:
     """Return a port of 127.0.0.1 that nobody listens on."""
     for _ in range(1000):
         port = secrets.choice(PORTS)
-        if port not in taken and is_free(port):
+        if port not in taken and is_free(port, companion):
             return port
     raise OSError(f"no port between {PORTS.start} and {PORTS.stop} is free on 127.0.0.1")
 
 
-def is_free(port: int) -> bool:
-    """Whether a server could listen on that port of 127.0.0.1."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
+def is_free(port: int, companion: int = 0) -> bool:
+    """Whether a server could listen on that port of 127.0.0.1, and on the one `companion` higher."""
+    try:
+        for number in {port, port + companion}:
+            with socket.socket() as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind(("127.0.0.1", number))
+    except OSError:
+        return False
     return True

@@ -220,15 +220,14 @@ def unprivileged_account() -> Account | None:
 def can_run(program: Path, account: Account) -> bool:
     """Whether that user can reach and run a program."""
     try:
-        return (
-            subprocess.run([program, "--version"], capture_output=True, check=False, **processes.drop(account)).returncode == 0
-        )
+        done = subprocess.run([program, "--version"], capture_output=True, check=False, **processes.drop(account))  # noqa: S603
     except OSError:
         return False
+    return done.returncode == 0
 
 
 def settle(home: Path, account: Account | None) -> Path:
-    """Return where the data lies: in `home`, or in a folder of /var/lib that `home` links to where `account` cannot get there."""
+    """Return where the data lies: in `home`, or, where `account` cannot get there, in a folder of /var/lib it links to."""
     if not home.is_symlink():
         reachable = account is None or all(folder.stat().st_mode & 0o001 for folder in existing(home.parent))
         if reachable:

@@ -15,6 +15,9 @@ from sluice.ports import ConnectionInfo
 
 REGION: Final = "us-east-1"
 PORTS: Final = ("master", "volume", "filer", "s3", "admin")
+GRPC_OFFSET: Final = 10_000  # where its own worker looks for the admin's, whatever the flag says
+PROBE: Final = "sluice-start-probe"
+PATIENCE: Final = 5.0  # it waits up to half a minute for idle connections; a kill loses nothing it has acknowledged
 SIGNING_KEYS: Final = ("SIGNING_KEY", "SIGNING_READ_KEY", "FILER_SIGNING_KEY", "FILER_SIGNING_READ_KEY")
 
 
@@ -43,7 +46,7 @@ class S3Server:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self, patience: float = 60.0) -> None:
-        """Start the server and wait until the bucket is there."""
+        """Start the server and wait until the bucket is there and can be written to."""
         self._home.mkdir(parents=True, exist_ok=True)
         self._home.chmod(0o700)
         self.stop_leftover()
@@ -60,9 +63,9 @@ class S3Server:
             time.sleep(0.1)
 
     def stop(self) -> None:
-        """Let the server write what it holds, and end it."""
+        """End the server; what it has acknowledged is on disk."""
         if self._process is not None:
-            self._process.stop(patience=15.0)
+            self._process.stop(patience=PATIENCE)
             self._process = None
             self._sweep_sockets()
 
@@ -72,7 +75,7 @@ class S3Server:
 
     def stop_leftover(self) -> bool:
         """End the server that a killed stack has left here; return whether there was one."""
-        return processes.stop_recorded(self._record, patience=15.0)
+        return processes.stop_recorded(self._record, patience=PATIENCE)
 
     def connection(self, conn_id: str, bucket: str | None = None) -> ConnectionInfo:
         """Return the Airflow connection to a bucket of this server."""
@@ -102,8 +105,8 @@ class S3Server:
         return keeping.kept_secret(self._home / "access_key", 12), keeping.kept_secret(self._home / "secret_key")
 
     def _client(self) -> Any:
-        import boto3  # type: ignore[import-untyped]
-        from botocore.config import Config  # type: ignore[import-untyped]
+        import boto3
+        from botocore.config import Config
 
         access_key, secret = self._credentials()
         return boto3.client(
@@ -116,17 +119,19 @@ class S3Server:
                 s3={"addressing_style": "path"},
                 retries={"total_max_attempts": 1},
                 connect_timeout=2,
-                read_timeout=10,
+                read_timeout=5,
                 proxies={},
             ),
         )
 
     def _refusal(self) -> str | None:
-        """Return why the bucket is not there yet, None once it is."""
-        from botocore.exceptions import BotoCoreError, ClientError  # type: ignore[import-untyped]
+        """Return why the bucket cannot be written to yet, None once it can."""
+        from botocore.exceptions import BotoCoreError, ClientError
 
         try:
             self.create_bucket(self._bucket)
+            self._client().put_object(Bucket=self._bucket, Key=PROBE, Body=b"")  # for some seconds only reading may work
+            self._client().delete_object(Bucket=self._bucket, Key=PROBE)
         except (BotoCoreError, ClientError) as error:
             return str(error)
         return None
@@ -134,7 +139,7 @@ class S3Server:
     def _keep_ports(self) -> None:
         """Take the ports of the last start; the master's folder is named by its port, and follows it to a new one."""
         before = keeping.read_ports(self._home / "ports.json")
-        self._ports = keeping.kept_ports(self._home / "ports.json", [*PORTS, *(f"{name}.grpc" for name in PORTS)])
+        self._ports = keeping.kept_ports(self._home / "ports.json", PORTS, companion=GRPC_OFFSET)
         old, new = (self._home / f"m{ports.get('master')}" for ports in (before, self._ports))
         if old != new and old.is_dir():
             shutil.rmtree(new, ignore_errors=True)
@@ -163,10 +168,8 @@ class S3Server:
             "dir": str(self._home),
             "ip": "127.0.0.1",
             "ip.bind": "127.0.0.1",
-            **{
-                (f"{name.removesuffix('.grpc')}.port" + (".grpc" if name.endswith(".grpc") else "")): p
-                for name, p in self._ports.items()
-            },
+            **{f"{name}.port": port for name, port in self._ports.items()},
+            **{f"{name}.port.grpc": port + GRPC_OFFSET for name, port in self._ports.items()},
             "master.telemetry": "false",
             "webdav": "false",
             "admin.ui": "false",
@@ -176,6 +179,7 @@ class S3Server:
             "s3.allowDeleteBucketNotEmpty": "false",
             "master.volumeSizeLimitMB": 64,  # every bucket takes volumes; with the defaults twenty buckets fill the server
             "volume.max": 2000,
+            "volume.preStopSeconds": 0,
             "s3.localSocket": "s3.sock",  # the default lies in /tmp, where another user's is in the way
             "filer.localSocket": "filer.sock",
         }
@@ -183,5 +187,5 @@ class S3Server:
 
     def _sweep_sockets(self) -> None:
         for socket in Path("/tmp").glob("seaweedfs-*-grpc-*.sock"):  # noqa: S108 - where the server leaves them
-            if socket.stem.rsplit("-", 1)[-1] in {str(port) for port in self._ports.values()}:
+            if socket.stem.rsplit("-", 1)[-1] in {str(port + GRPC_OFFSET) for port in self._ports.values()}:
                 socket.unlink(missing_ok=True)
