@@ -3,6 +3,7 @@
 from typing import Final
 
 RUN_ADMITTED: Final = "sluice.run_admitted"
+FLIGHT_AWAITED: Final = "sluice.flight_awaited"
 RUN_TAKEN_OVER: Final = "sluice.run_taken_over"
 RUN_SETTLED: Final = "sluice.run_settled"
 STEP_STARTED: Final = "sluice.step_started"
@@ -20,6 +21,7 @@ CHUNK_TRANSFORMED: Final = "sluice.chunk_transformed"
 CHUNK_MAPPED_AGAIN: Final = "sluice.chunk_mapped_again"
 REVIEW_MADE: Final = "sluice.review_made"
 REVIEW_DECIDED: Final = "sluice.review_decided"
+REVIEW_ANSWER_VOID: Final = "sluice.review_answer_void"
 RUN_PARKED: Final = "sluice.run_parked"
 UNDO_STORED: Final = "sluice.undo_stored"
 PUBLICATION_COMMITTED: Final = "sluice.publication_committed"

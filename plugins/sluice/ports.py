@@ -26,6 +26,9 @@ class Clock(Protocol):
     def now(self) -> datetime:
         """Return the present instant, aware, in UTC."""
 
+    def wait_until(self, instant: datetime) -> None:
+        """Return once that instant has come."""
+
 
 @dataclass(frozen=True)
 class ConnectionInfo:

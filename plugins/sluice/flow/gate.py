@@ -6,6 +6,7 @@ import structlog
 
 from sluice import log_events
 from sluice.errors import NothingToReview
+from sluice.flow.entering import entered
 from sluice.model.base import ReviewId, RunId
 from sluice.model.lifecycle import WAITING_VERDICTS, RunEvent, RunStatus, Step
 from sluice.model.review import Decision, Review
@@ -16,14 +17,13 @@ log: Final = structlog.get_logger()
 
 def hold(services: Services, run_id: RunId) -> Review:
     """Return the run's newest review; while it waits for a person, park the run, which frees its flight."""
-    policy = services.policy(services.runs.get(run_id).stage)
-    run = services.runs.enter(run_id, Step.GATE, policy.lease_ttl)
-    review = services.reviews.latest(run_id)
-    if review is None:
-        raise NothingToReview(f"run {run_id} has no review yet")
-    if review.verdict in WAITING_VERDICTS and run.status is RunStatus.RUNNING:
-        services.runs.end(run, RunEvent.PARK)
-        log.info(log_events.RUN_PARKED, **run.log_context, review=review.id, reasons=list(review.reasons))
+    with entered(services, run_id, Step.GATE) as (run, _):
+        review = services.reviews.latest(run_id)
+        if review is None:
+            raise NothingToReview(f"run {run_id} has no review yet")
+        if review.verdict in WAITING_VERDICTS and run.status is RunStatus.RUNNING:
+            services.runs.end(run, RunEvent.PARK)
+            log.info(log_events.RUN_PARKED, review=review.id, reasons=list(review.reasons))
     return review
 
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from pydantic import AwareDatetime, Field, model_validator
 
+from sluice.errors import SluiceError
 from sluice.model.base import Frozen, RunId, ShardKey, Token
 from sluice.model.lifecycle import RunStatus, Step
 
@@ -67,6 +68,11 @@ class Failure(Frozen):
 
     error: str
     message: str
+
+    @classmethod
+    def of(cls, error: SluiceError) -> "Failure":
+        """Return the failure that `error` stands for."""
+        return cls(error=type(error).__name__, message=error.message)
 
 
 class Run(Frozen):

@@ -1,0 +1,16 @@
+"""The time of this machine."""
+
+import time
+from datetime import UTC, datetime
+
+
+class SystemClock:
+    """The wall clock, in UTC."""
+
+    def now(self) -> datetime:
+        """Return the present instant."""
+        return datetime.now(UTC)
+
+    def wait_until(self, instant: datetime) -> None:
+        """Sleep until that instant has come; not at all if it has."""
+        time.sleep(max(0.0, (instant - self.now()).total_seconds()))

@@ -1,0 +1,22 @@
+-- name: remembered
+-- What is remembered of some objects' bytes, where the same transformation made them.
+select key, raw_hash, row_hash, source_version from sluice_ledger.object
+where sync = %(sync)s and key = any(%(keys)s) and state = 'live' and transformer_version = %(transformer_version)s
+
+-- name: object
+-- All that is known of one object.
+select * from sluice_ledger.object where sync = %(sync)s and key = %(key)s
+
+-- name: events
+-- All that became of one object.
+select at, run, outcome, old_hash, new_hash, source_version, publication from sluice_ledger.object_event
+where sync = %(sync)s and key = %(key)s order by at, publication
+
+-- name: publications
+-- The newest publications first.
+select id, sync, review, run, counts, applied_at from sluice_ledger.publication
+where sync = %(sync)s order by id desc limit %(limit)s
+
+-- name: publication_of
+-- The publication of a review, if it was applied.
+select id, sync, review, run, counts, applied_at from sluice_ledger.publication where review = %(review)s

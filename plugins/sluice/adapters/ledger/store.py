@@ -1,0 +1,92 @@
+"""Reading the ledger: keys in, what is known of the objects out. Publications alone write it."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from psycopg.rows import DictRow
+
+from sluice.adapters.postgres import Database
+from sluice.adapters.queries import Queries
+from sluice.model.base import ObjectKey, PublicationId, ReviewId, RunId, ShardKey
+from sluice.model.ledger import LedgerObject, ObjectEvent, ObjectState, Outcome, Publication, Remembered
+
+_SQL: Final = Queries(__package__, "ledger.sql")
+
+
+def publication_from_row(row: DictRow) -> Publication:
+    """Return the publication a row of `sluice_ledger.publication` stands for."""
+    return Publication(
+        id=PublicationId(row["id"]),
+        sync=row["sync"],
+        review=ReviewId(row["review"]),
+        run=RunId(row["run"]),
+        counts={Outcome(name): number for name, number in row["counts"].items()},
+        applied_at=row["applied_at"],
+    )
+
+
+class PostgresLedger:
+    """The ledger beside a target."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def remembered(self, sync: str, transformer_version: int, keys: Sequence[ObjectKey]) -> dict[ObjectKey, Remembered]:
+        """Return what is remembered of those live objects under that transformer version."""
+        rows = self._rows("remembered", sync=sync, transformer_version=transformer_version, keys=list(keys))
+        return {
+            ObjectKey(row["key"]): Remembered(
+                raw_hash=row["raw_hash"], row_hash=row["row_hash"], source_version=row["source_version"]
+            )
+            for row in rows
+        }
+
+    def object(self, sync: str, key: ObjectKey) -> LedgerObject | None:
+        """Return the ledger's row of one object."""
+        rows = self._rows("object", sync=sync, key=key)
+        return _object_from_row(rows[0]) if rows else None
+
+    def events(self, sync: str, key: ObjectKey) -> list[ObjectEvent]:
+        """Return all that became of one object, oldest first."""
+        return [_event_from_row(row) for row in self._rows("events", sync=sync, key=key)]
+
+    def publications(self, sync: str, limit: int) -> list[Publication]:
+        """Return the newest publications first."""
+        return [publication_from_row(row) for row in self._rows("publications", sync=sync, limit=limit)]
+
+    def publication_of(self, review: ReviewId) -> Publication | None:
+        """Return the publication of that review, if it was applied."""
+        rows = self._rows("publication_of", review=review)
+        return publication_from_row(rows[0]) if rows else None
+
+    def _rows(self, query: str, **facts: Any) -> list[DictRow]:
+        with self._database.transaction() as connection:
+            return connection.execute(_SQL[query], facts).fetchall()
+
+
+def _object_from_row(row: DictRow) -> LedgerObject:
+    return LedgerObject(
+        sync=row["sync"],
+        key=ObjectKey(row["key"]),
+        shard=ShardKey(row["shard"]),
+        raw_hash=row["raw_hash"],
+        row_hash=row["row_hash"],
+        transformer_version=row["transformer_version"],
+        source_version=row["source_version"],
+        state=ObjectState(row["state"]),
+        first_seen=row["first_seen"],
+        last_changed_run=RunId(row["last_changed_run"]),
+        publication=PublicationId(row["publication"]),
+    )
+
+
+def _event_from_row(row: DictRow) -> ObjectEvent:
+    return ObjectEvent(
+        at=row["at"],
+        run=RunId(row["run"]),
+        outcome=Outcome(row["outcome"]),
+        old_hash=row["old_hash"],
+        new_hash=row["new_hash"],
+        source_version=row["source_version"],
+        publication=PublicationId(row["publication"]) if row["publication"] is not None else None,
+    )

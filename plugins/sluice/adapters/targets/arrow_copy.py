@@ -1,0 +1,59 @@
+"""Arrow tables through Postgres' COPY, as CSV that tells null from the empty string."""
+
+import io
+from collections.abc import Mapping
+from typing import Any, Final
+
+import psycopg
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+from psycopg import sql
+
+_WRITING: Final = pa_csv.WriteOptions(include_header=False, quoting_style="all_valid")
+_BATCH_ROWS: Final = 16_384
+
+
+def read_parquet(data: bytes) -> pa.Table:
+    """Return the table a Parquet artifact holds."""
+    return pq.read_table(pa.BufferReader(data))
+
+
+def write_parquet(table: pa.Table) -> bytes:
+    """Return the table as Parquet, compressed; the same rows always give the same bytes."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd")
+    return bytes(sink.getvalue())
+
+
+def hex_column(hashes: pa.ChunkedArray) -> pa.Array:
+    r"""Return binary values the way Postgres reads bytea: `\x…`."""
+    return pa.array([None if value is None else "\\x" + value.hex() for value in hashes.to_pylist()], pa.string())
+
+
+def copy_in(cursor: psycopg.Cursor[Any], table: str, rows: pa.Table) -> None:
+    """Copy `rows` into the columns of the same names of a table."""
+    statement = sql.SQL("copy {} ({}) from stdin (format csv)").format(
+        sql.Identifier(table), sql.SQL(", ").join(map(sql.Identifier, rows.column_names))
+    )
+    with cursor.copy(statement) as copy:
+        for batch in rows.to_batches(max_chunksize=_BATCH_ROWS):
+            sink = pa.BufferOutputStream()
+            pa_csv.write_csv(batch, sink, _WRITING)
+            copy.write(memoryview(sink.getvalue()))
+
+
+def copy_out(cursor: psycopg.Cursor[Any], query: sql.Composable, types: Mapping[str, pa.DataType]) -> pa.Table:
+    """Return what a query yields, as a table of columns with these names and types, in this order."""
+    with cursor.copy(sql.SQL("copy ({}) to stdout (format csv)").format(query)) as copy:
+        data = b"".join(copy)
+    if not data:
+        return pa.schema(list(types.items())).empty_table()
+    return pa_csv.read_csv(
+        io.BytesIO(data),
+        read_options=pa_csv.ReadOptions(column_names=list(types)),
+        parse_options=pa_csv.ParseOptions(newlines_in_values=True),
+        convert_options=pa_csv.ConvertOptions(
+            column_types=dict(types), null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
+        ),
+    )

@@ -1,0 +1,100 @@
+"""A run's keys and hashes held against the ledger: rows artifacts in, the diff and its counts out."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import psycopg
+import pyarrow as pa
+from psycopg import sql
+from psycopg.rows import DictRow
+
+from sluice.adapters.queries import Queries
+from sluice.adapters.targets.arrow_copy import copy_in, copy_out, hex_column, read_parquet, write_parquet
+from sluice.model import rows
+from sluice.model.base import ObjectKey, ShardKey
+from sluice.model.ledger import Outcome
+from sluice.ports import DiffCounts, DiffScope
+
+_SQL: Final = Queries(__package__, "diffing.sql")
+
+DIFF_SCHEMA: Final = pa.schema(
+    [
+        ("key", pa.string()),
+        (rows.OUTCOME, pa.string()),
+        (rows.SHARD, pa.string()),
+        (rows.SEQ, pa.int32()),
+        (rows.POSITION, pa.int32()),
+        ("version", pa.int64()),
+        ("raw_hash", pa.string()),
+        ("row_hash", pa.string()),
+        (rows.OLD_STATE, pa.string()),
+        (rows.OLD_HASH, pa.string()),
+        (rows.OLD_RAW_HASH, pa.string()),
+        (rows.OLD_VERSION, pa.int64()),
+    ]
+)
+
+
+class PostgresDiffing:
+    """The staging area of one reviewing session, inside one transaction with one view of the ledger."""
+
+    def __init__(self, connection: psycopg.Connection[DictRow], sync: str) -> None:
+        self._cursor = connection.cursor()
+        self._sync = sync
+        self._cursor.execute(_SQL["create_staging"])
+
+    def stage(self, shard: ShardKey, seq: int, data: bytes) -> None:
+        """Copy keys, hashes and versions of one rows artifact into the staging area."""
+        table = read_parquet(data)
+        count = table.num_rows
+        copy_in(
+            self._cursor,
+            "staged",
+            pa.table(
+                {
+                    "shard": pa.repeat(shard, count),
+                    "seq": pa.repeat(seq, count),
+                    "position": pa.array(range(count), pa.int32()),
+                    "key": table[rows.KEY],
+                    "version": table[rows.VERSION],
+                    "raw_hash": hex_column(table[rows.RAW_HASH]),
+                    "row_hash": hex_column(table[rows.ROW_HASH]),
+                    "mapped": table[rows.MAPPED],
+                }
+            ),
+        )
+
+    def stage_rejected(self, keys: Sequence[ObjectKey]) -> None:
+        """Note objects that were delivered but rejected: they are no deletions."""
+        self._cursor.executemany(_SQL["reject"], [{"key": key} for key in keys])
+
+    def unstage(self, shard: ShardKey, seq: int) -> None:
+        """Forget one rows artifact, to stage a better one."""
+        self._cursor.execute(_SQL["unstage"], {"shard": shard, "seq": seq})
+
+    def compare(self, scope: DiffScope) -> list[tuple[ShardKey, int]]:
+        """Compare what is staged with the ledger; return the artifacts that lack a row the diff needs."""
+        facts = {"sync": self._sync, "transformer_version": scope.transformer_version}
+        self._cursor.execute(_SQL["clear_comparison"])
+        self._cursor.execute(_SQL["compare_delivered"], facts)
+        self._cursor.execute(_SQL["compare_rejected"], facts)
+        if scope.complete:
+            self._cursor.execute(_SQL["compare_absent"], facts)
+        return [(row["shard"], row["seq"]) for row in self._cursor.execute(_SQL["unmapped"])]
+
+    def result(self) -> tuple[bytes, DiffCounts]:
+        """Return the diff as Parquet, and its counts."""
+        types = {field.name: field.type for field in DIFF_SCHEMA}
+        diff = write_parquet(copy_out(self._cursor, sql.SQL(_SQL["result"]), types))
+        objects = {row["outcome"]: row["objects"] for row in self._cursor.execute(_SQL["outcomes"])}
+        unchanged = objects.pop("unchanged", 0)
+        return diff, DiffCounts(
+            seen=self._number("seen"),
+            unchanged=unchanged,
+            live_before=self._number("live"),
+            outcomes={Outcome(name): number for name, number in sorted(objects.items())},
+        )
+
+    def _number(self, query: str) -> int:
+        row = self._cursor.execute(_SQL[query], {"sync": self._sync}).fetchone()
+        return int(row[query]) if row else 0

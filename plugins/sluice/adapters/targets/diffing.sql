@@ -1,0 +1,102 @@
+-- name: create_staging
+-- The staging area of one reviewing session: nobody else sees it, and it ends with the transaction.
+create temporary table staged (
+    shard text not null,
+    seq integer not null,
+    position integer not null,
+    key text collate "C" not null,
+    version bigint,
+    raw_hash bytea not null,
+    row_hash bytea not null,
+    mapped boolean not null
+) on commit drop;
+create temporary table rejected (key text collate "C" primary key) on commit drop;
+create temporary table compared (
+    key text collate "C" not null,
+    outcome text not null,
+    shard text,
+    seq integer,
+    position integer,
+    version bigint,
+    raw_hash bytea,
+    row_hash bytea,
+    mapped boolean not null,
+    old_state text,
+    old_hash bytea,
+    old_raw_hash bytea,
+    old_version bigint
+) on commit drop
+
+-- name: reject
+-- Notes an object that was delivered and rejected.
+insert into rejected (key) values (%(key)s) on conflict do nothing
+
+-- name: unstage
+-- Forgets the rows of one artifact.
+delete from staged where shard = %(shard)s and seq = %(seq)s
+
+-- name: clear_comparison
+-- Forgets the last comparison, and lets the planner know how much is staged.
+truncate compared;
+analyze staged
+
+-- name: compare_delivered
+-- Of each delivered object the highest version counts, ties go to the later page; older than the ledger's is stale.
+insert into compared
+with latest as (
+    select distinct on (key) * from staged order by key, version desc nulls last, seq desc, position desc, shard
+)
+select
+    l.key,
+    case
+        when o.key is null then 'created'
+        when l.version < o.source_version then 'stale'
+        when o.state = 'deleted' then 'reappeared'
+        when l.row_hash <> o.row_hash then 'changed'
+        when l.raw_hash <> o.raw_hash or o.transformer_version <> %(transformer_version)s or o.shard <> l.shard then 'refreshed'
+        else 'unchanged'
+    end,
+    l.shard, l.seq, l.position, l.version, l.raw_hash, l.row_hash, l.mapped,
+    o.state, o.row_hash, o.raw_hash, o.source_version
+from latest l
+left join sluice_ledger.object o on o.sync = %(sync)s and o.key = l.key
+
+-- name: compare_rejected
+-- What was delivered in no form that could be taken in.
+insert into compared (key, outcome, mapped, old_state, old_hash, old_raw_hash, old_version)
+select r.key, 'rejected', true, o.state, o.row_hash, o.raw_hash, o.source_version
+from rejected r
+left join sluice_ledger.object o on o.sync = %(sync)s and o.key = r.key
+where not exists (select from staged s where s.key = r.key)
+
+-- name: compare_absent
+-- What the target holds and nobody delivered. Only asked where the run saw everything.
+insert into compared (key, outcome, shard, mapped, version, old_state, old_hash, old_raw_hash, old_version)
+select o.key, 'deleted', o.shard, true, o.source_version, o.state, o.row_hash, o.raw_hash, o.source_version
+from sluice_ledger.object o
+where o.sync = %(sync)s and o.state = 'live'
+    and not exists (select from staged s where s.key = o.key)
+    and not exists (select from rejected r where r.key = o.key)
+
+-- name: unmapped
+-- The artifacts that lack rows, because the ledger remembered their objects when they were made and no longer does.
+select distinct shard, seq from compared
+where not mapped and outcome in ('created', 'changed', 'reappeared')
+order by shard, seq
+
+-- name: result
+-- The diff, in key order.
+select key, outcome, shard, seq, position, version, raw_hash, row_hash, old_state, old_hash, old_raw_hash, old_version
+from compared where outcome <> 'unchanged' order by key
+
+-- name: outcomes
+-- The diff, counted.
+select outcome, count(*) as objects from compared group by outcome
+
+-- name: seen
+-- How many distinct objects were delivered.
+select count(*) as seen from compared where outcome <> 'deleted'
+
+-- name: live
+-- How many objects the target holds.
+select count(*) as live from sluice_ledger.object where sync = %(sync)s and state = 'live'

@@ -1,0 +1,48 @@
+"""The published table of one sync in Postgres: checks, diffs and publications, each in a transaction of its own."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sluice.adapters.postgres import Database
+from sluice.adapters.targets.diffing import PostgresDiffing
+from sluice.adapters.targets.publishing import PostgresPublishing
+from sluice.adapters.targets.table import TargetTable
+from sluice.model.base import Token
+from sluice.model.spec import SyncSpec
+
+
+class PostgresTarget:
+    """The table of one sync, and the ledger beside it."""
+
+    def __init__(self, database: Database, spec: SyncSpec) -> None:
+        self._database = database
+        self._sync = spec.sync
+        self._table = TargetTable(spec)
+
+    def check(self) -> None:
+        """Raise `TargetMismatch` if the table is there and does not fit the spec."""
+        with self._database.transaction() as connection:
+            self._table.check(connection.cursor())
+
+    def prepare(self) -> None:
+        """Create the table if it is missing; raise `TargetMismatch` if it does not fit."""
+        with self._database.transaction() as connection:
+            cursor = connection.cursor()
+            self._table.lock(cursor)
+            self._table.create(cursor)
+            self._table.check(cursor)
+
+    @contextmanager
+    def diffing(self) -> Iterator[PostgresDiffing]:
+        """Open a staging area with one unchanging view of the ledger."""
+        with self._database.transaction() as connection:
+            connection.execute("set transaction isolation level repeatable read")
+            yield PostgresDiffing(connection, self._sync)
+
+    @contextmanager
+    def publishing(self, token: Token) -> Iterator[PostgresPublishing]:
+        """Open the transaction of a publication, with the target locked and the fence raised to `token`."""
+        with self._database.transaction() as connection:
+            publishing = PostgresPublishing(connection, self._sync, self._table)
+            publishing.take_lock(token)
+            yield publishing

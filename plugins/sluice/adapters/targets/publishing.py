@@ -1,0 +1,137 @@
+"""The transaction of a publication: an approved diff and its rows in; table, ledger, events and publication out."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import psycopg
+import pyarrow as pa
+from psycopg import sql
+from psycopg.rows import DictRow
+from psycopg.types.json import Jsonb
+
+from sluice.adapters.ledger.store import publication_from_row
+from sluice.adapters.queries import Queries
+from sluice.adapters.targets.arrow_copy import copy_in, copy_out, hex_column, read_parquet, write_parquet
+from sluice.adapters.targets.table import TargetTable
+from sluice.errors import ApprovalVoid, Fenced, LedgerMoved
+from sluice.model import rows
+from sluice.model.artifact import Pointer
+from sluice.model.base import ObjectKey, ReviewId, ShardKey, Token
+from sluice.model.ledger import Outcome, Publication
+from sluice.model.review import Review
+from sluice.model.run import Run
+
+_SQL: Final = Queries(__package__, "publishing.sql")
+
+_UNDO_COLUMNS: Final = {
+    "key": pa.string(),
+    "outcome": pa.string(),
+    "row": pa.string(),
+    "ledger": pa.string(),
+}
+
+
+class PostgresPublishing:
+    """One publication, inside one transaction that holds the target's lock."""
+
+    def __init__(self, connection: psycopg.Connection[DictRow], sync: str, table: TargetTable) -> None:
+        self._cursor = connection.cursor()
+        self._sync = sync
+        self._table = table
+
+    def take_lock(self, token: Token) -> None:
+        """Wait for the target's lock and raise the fence to `token`; raise `Fenced` if somebody holds a newer one."""
+        self._table.lock(self._cursor)
+        if self._run("take_fence", token=token).fetchone() is None:
+            raise Fenced(f"a newer worker has published sync {self._sync}", sync=self._sync, token=token)
+
+    def find(self, review: ReviewId) -> Publication | None:
+        """Return the publication of that review if it is there already."""
+        row = self._run("publication_of", review=review).fetchone()
+        return publication_from_row(row) if row else None
+
+    def load(self, diff: bytes, *, with_deletes: bool) -> list[tuple[ShardKey, int]]:
+        """Load the reviewed diff, less what the ledger has outrun; return the (shard, seq) of the rows it needs."""
+        self._run("create_approved")
+        columns = sql.SQL(", ").join(sql.SQL("{} text").format(sql.Identifier(field.name)) for field in self._table.fields)
+        self._cursor.execute(sql.SQL(_SQL["create_incoming"]).format(columns))
+        copy_in(self._cursor, "approved", read_parquet(diff))
+        if not with_deletes:
+            self._run("leave_deletions_out")
+        if self._run("find_moved").rowcount:
+            self._shrink()
+        return [(row["shard"], row["seq"]) for row in self._run("needed")]
+
+    def load_rows(self, shard: ShardKey, seq: int, data: bytes) -> None:
+        """Load the rows of one rows artifact that the diff asks for."""
+        positions = [row["position"] for row in self._run("positions", shard=shard, seq=seq)]
+        table = read_parquet(data)
+        if positions and positions[-1] >= table.num_rows:
+            raise ApprovalVoid(f"the rows of shard {shard}, chunk {seq}, are not the ones that were reviewed")
+        table = table.take(positions)
+        columns = {
+            rows.KEY: table[rows.KEY],
+            rows.ROW_HASH: hex_column(table[rows.ROW_HASH]),
+            **{field.name: table[field.name] for field in self._table.fields},
+        }
+        copy_in(self._cursor, "incoming", pa.table(columns))
+
+    def before_images(self) -> tuple[bytes, int]:
+        """Return the rows of target and ledger that would change or go, as they are, with their number."""
+        query = sql.SQL(
+            """select a.key, a.outcome, to_json(t)::text, to_json(o)::text
+            from approved a
+            left join {table} t on {match}
+            left join sluice_ledger.object o on o.sync = {sync} and o.key = a.key
+            where a.outcome in ('created', 'changed', 'reappeared', 'deleted') order by a.key"""
+        ).format(
+            table=self._table.identifier,
+            match=self._table.key_matches("t", sql.SQL("a.key")),
+            sync=sql.Literal(self._sync),
+        )
+        images = copy_out(self._cursor, query, _UNDO_COLUMNS)
+        return write_parquet(images), images.num_rows
+
+    def apply(self, run: Run, review: Review, undo: Pointer) -> Publication:
+        """Write rows, ledger, events and the publication; raise `ApprovalVoid` if a row is not as reviewed."""
+        if strangers := [row["key"] for row in self._run("not_as_reviewed")]:
+            raise ApprovalVoid(f"{ApprovalVoid.__doc__} First of them: {', '.join(strangers)}")
+        counts = {row["outcome"]: row["objects"] for row in self._run("outcomes")}
+        row = self._run(
+            "add_publication",
+            review=review.id,
+            run=run.id,
+            counts=Jsonb(dict(sorted(counts.items()))),
+            undo_key=undo.key,
+            undo_sha256=undo.sha256,
+        ).fetchone()
+        assert row is not None  # noqa: S101 - an INSERT … RETURNING without a row has raised
+        publication = publication_from_row(row)
+        self._cursor.execute(self._table.upsert("incoming"))
+        if counts.get(Outcome.DELETED):
+            self._cursor.execute(self._table.delete("approved"))
+        facts = {
+            "run": run.id,
+            "publication": publication.id,
+            "transformer_version": run.transformer_version,
+            "applied_at": publication.applied_at,
+        }
+        for query in ("remember_rows", "remember_deletions", "refresh_hashes", "ensure_partition", "add_events"):
+            self._run(query, **facts)
+        return publication
+
+    def written(self, keys: Sequence[ObjectKey]) -> list[ObjectKey]:
+        """Return which of these objects the publication writes."""
+        return [ObjectKey(row["key"]) for row in self._run("written", keys=list(keys))]
+
+    def _shrink(self) -> None:
+        for query in ("drop_settled", "mark_stale", "keep_newer"):
+            self._run(query)
+        if undecided := [row["key"] for row in self._run("undecided")]:
+            raise LedgerMoved(
+                f"{LedgerMoved.__doc__} {len(undecided)} objects, first of them: {', '.join(undecided[:5])}",
+                objects=len(undecided),
+            )
+
+    def _run(self, query: str, **facts: Any) -> psycopg.Cursor[DictRow]:
+        return self._cursor.execute(_SQL[query], {"sync": self._sync, **facts})

@@ -1,0 +1,141 @@
+-- name: take_fence
+-- Refuses whoever holds an older token than somebody before.
+insert into sluice_ledger.fence as f (sync, token) values (%(sync)s, %(token)s)
+on conflict (sync) do update set token = excluded.token where f.token <= excluded.token
+returning token
+
+-- name: publication_of
+-- The publication of a review, if it was applied.
+select id, sync, review, run, counts, applied_at from sluice_ledger.publication where review = %(review)s
+
+-- name: create_approved
+-- What was approved, and the rows it asks for; both end with the transaction.
+create temporary table approved (
+    key text collate "C" primary key,
+    outcome text not null,
+    shard text,
+    seq integer,
+    position integer,
+    version bigint,
+    raw_hash bytea,
+    row_hash bytea,
+    old_state text,
+    old_hash bytea,
+    old_raw_hash bytea,
+    old_version bigint
+) on commit drop;
+create temporary table moved (
+    key text collate "C" primary key,
+    state text,
+    row_hash bytea,
+    source_version bigint
+) on commit drop
+
+-- name: create_incoming
+-- The approved rows on their way in, as text: only what is written is cast. The columns are those of the spec.
+create temporary table incoming (
+    _key text collate "C" primary key,
+    _row_hash bytea not null,
+    {}
+) on commit drop
+
+-- name: leave_deletions_out
+-- The approval was without deletions.
+delete from approved where outcome = 'deleted'
+
+-- name: find_moved
+-- Objects whose ledger row is no longer the one reviewed. The target is locked: none can move after this.
+insert into moved
+select a.key, o.state, o.row_hash, o.source_version
+from approved a
+left join sluice_ledger.object o on o.sync = %(sync)s and o.key = a.key
+where a.outcome in ('created', 'changed', 'reappeared', 'deleted', 'refreshed')
+    and (o.state, o.row_hash, o.source_version) is distinct from (a.old_state, a.old_hash, a.old_version)
+
+-- name: drop_settled
+-- What moved may only shrink the approval: a deletion or a refreshed hash is dropped, and so is what the ledger holds by now.
+delete from approved a using moved m
+where m.key = a.key and (a.outcome in ('deleted', 'refreshed') or (m.state = 'live' and m.row_hash = a.row_hash))
+
+-- name: mark_stale
+-- What moved to something newer makes the approved row an old one.
+update approved a set outcome = 'stale', old_hash = m.row_hash from moved m where m.key = a.key and a.version < m.source_version
+
+-- name: keep_newer
+-- What moved to something older takes the approved row all the same.
+update approved a
+set outcome = case when m.state is null then 'created' when m.state = 'deleted' then 'reappeared' else 'changed' end,
+    old_hash = m.row_hash, old_state = m.state, old_version = m.source_version
+from moved m
+where m.key = a.key and a.version > m.source_version and a.outcome in ('created', 'changed', 'reappeared')
+
+-- name: undecided
+-- What moved, and no version tells which of the two is newer.
+select a.key from approved a join moved m using (key)
+where a.outcome in ('created', 'changed', 'reappeared') and (a.version > m.source_version) is not true
+order by a.key
+
+-- name: needed
+-- The rows artifacts that hold approved rows.
+select distinct shard, seq from approved where outcome in ('created', 'changed', 'reappeared') order by shard, seq
+
+-- name: positions
+-- Where in one artifact the approved rows stand.
+select position from approved
+where shard = %(shard)s and seq = %(seq)s and outcome in ('created', 'changed', 'reappeared')
+order by position
+
+-- name: not_as_reviewed
+-- Approved rows that are missing, or are not the ones reviewed.
+select a.key from approved a left join incoming i on i._key = a.key
+where a.outcome in ('created', 'changed', 'reappeared') and i._row_hash is distinct from a.row_hash
+order by a.key limit 5
+
+-- name: written
+-- Which of some objects the publication writes.
+select key from approved where key = any(%(keys)s) and outcome in ('created', 'changed', 'reappeared')
+
+-- name: outcomes
+-- The publication, counted.
+select outcome, count(*) as objects from approved where outcome <> 'refreshed' group by outcome
+
+-- name: add_publication
+-- A review is applied once.
+insert into sluice_ledger.publication (sync, review, run, counts, undo_key, undo_sha256, applied_at)
+values (%(sync)s, %(review)s, %(run)s, %(counts)s, %(undo_key)s, %(undo_sha256)s, clock_timestamp())
+returning id, sync, review, run, counts, applied_at
+
+-- name: remember_rows
+-- What the target holds from now on.
+insert into sluice_ledger.object as o (
+    sync, key, shard, raw_hash, row_hash, transformer_version, source_version, state, last_changed_run, publication
+)
+select %(sync)s, key, shard, raw_hash, row_hash, %(transformer_version)s, version, 'live', %(run)s, %(publication)s
+from approved where outcome in ('created', 'changed', 'reappeared') order by key
+on conflict (sync, key) do update set
+    shard = excluded.shard, raw_hash = excluded.raw_hash, row_hash = excluded.row_hash,
+    transformer_version = excluded.transformer_version, source_version = excluded.source_version, state = 'live',
+    last_changed_run = excluded.last_changed_run, publication = excluded.publication
+
+-- name: remember_deletions
+-- Tombstones keep the last version, so that an older row cannot come back.
+update sluice_ledger.object o set state = 'deleted', last_changed_run = %(run)s, publication = %(publication)s
+from approved a where a.outcome = 'deleted' and o.sync = %(sync)s and o.key = a.key
+
+-- name: refresh_hashes
+-- The same row in other bytes, or from another shard: noted along with a publication, never on its own account.
+update sluice_ledger.object o
+set raw_hash = a.raw_hash, source_version = a.version, shard = a.shard, transformer_version = %(transformer_version)s
+from approved a where a.outcome = 'refreshed' and o.sync = %(sync)s and o.key = a.key
+
+-- name: ensure_partition
+-- Events of a new month need a place.
+select sluice_ledger.ensure_event_partition(%(applied_at)s)
+
+-- name: add_events
+-- What became of each object.
+insert into sluice_ledger.object_event (at, sync, key, run, outcome, old_hash, new_hash, source_version, publication, shard)
+select
+    %(applied_at)s, %(sync)s, key, %(run)s, outcome, old_hash,
+    case when outcome in ('created', 'changed', 'reappeared') then row_hash end, version, %(publication)s, shard
+from approved where outcome <> 'refreshed' order by key

@@ -1,0 +1,152 @@
+"""The review: rows artifacts of a run come in; a diff against the ledger, figures and a verdict go out."""
+
+import hashlib
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final
+
+import structlog
+
+from sluice import log_events
+from sluice.checks.policy import Judgement, judge
+from sluice.errors import NothingToReview
+from sluice.flow.digest import review_digest
+from sluice.flow.entering import entered
+from sluice.flow.pinned_spec import pinned_spec
+from sluice.flow.rows_artifacts import rows_artifacts
+from sluice.mapping.mapper import Mapper
+from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
+from sluice.model.base import ReviewId, RunId, ShardKey
+from sluice.model.ledger import Outcome
+from sluice.model.lifecycle import RunStatus, ShardStatus, Step
+from sluice.model.reject import Reject
+from sluice.model.review import Figures, Review
+from sluice.model.run import Mode, Run
+from sluice.model.shard import Shard
+from sluice.model.spec import SyncSpec
+from sluice.ports import DiffCounts, Diffing, DiffScope, Services
+
+log: Final = structlog.get_logger()
+
+
+def review(services: Services, run_id: RunId) -> Review:
+    """Compare what came in with the ledger, judge it by the spec's policy, and keep the review.
+
+    Raises `NothingToReview` if no shard came through, and `TargetMismatch` if the result could not be published.
+    """
+    with entered(services, run_id, Step.REVIEW) as (run, policy):
+        latest = services.reviews.latest(run_id)
+        if run.status is RunStatus.SUCCEEDED and latest is not None:
+            return latest
+        shards = services.shards.of(run_id)
+        arrived = {shard.key: shard for shard in shards if shard.status is ShardStatus.SUCCEEDED}
+        if not arrived:
+            raise NothingToReview(f"run {run_id}: {NothingToReview.__doc__}")
+        spec = pinned_spec(services, run)
+        rejects = _rejects(services, run_id, arrived)
+        scope = DiffScope(complete=_is_complete(spec, run, shards, rejects), transformer_version=run.transformer_version)
+        target = services.target(spec)
+        target.check()
+        with target.diffing() as diffing:
+            _stage(services, diffing, run_id, arrived, rejects)
+            for shard, seq in diffing.compare(scope):
+                diffing.unstage(shard, seq)
+                diffing.stage(shard, seq, _map_again(services, run, spec, arrived[shard], seq))
+            diffing.compare(scope)
+            data, counts = diffing.result()
+        diff = _store(services, run, data, counts, services.clock.now() + policy.artifact_ttl)
+        figures = _figures(counts, rejects, failed=len(shards) - len(arrived))
+        return _keep(services, run, diff, figures, judge(spec.review, figures, run.mode, run.review))
+
+
+def _stage(services: Services, diffing: Diffing, run: RunId, arrived: Iterable[ShardKey], rejects: Iterable[Reject]) -> None:
+    for (shard, seq), pointer in rows_artifacts(services, run).items():
+        if shard in arrived:
+            diffing.stage(shard, seq, services.artifacts.get(pointer))
+    diffing.stage_rejected([reject.key for reject in rejects if reject.key is not None])
+
+
+def _store(services: Services, run: Run, data: bytes, counts: DiffCounts, expires_at: datetime) -> Pointer:
+    variant = hashlib.sha256(data).hexdigest()[:16]
+    ref = ArtifactRef(sync=run.sync, run=run.id, kind=ArtifactKind.DIFF, variant=variant)
+    diff = services.artifacts.put(ref, data, records=sum(counts.outcomes.values()), expires_at=expires_at)
+    log.info(log_events.ARTIFACT_STORED, artifact=diff.key, bytes=diff.bytes)
+    services.pointers.add(diff, run.token)
+    return diff
+
+
+def _keep(services: Services, run: Run, diff: Pointer, figures: Figures, judgement: Judgement) -> Review:
+    digest = review_digest(run, diff)
+    kept = services.reviews.save(
+        Review(
+            id=ReviewId(f"{run.id}.{digest[:8]}"),
+            run=run.id,
+            sync=run.sync,
+            digest=digest,
+            figures=figures,
+            reasons=judgement.reasons,
+            verdict=judgement.verdict,
+            diff=diff,
+            created_at=services.clock.now(),
+        ),
+        run,
+    )
+    log.info(
+        log_events.REVIEW_MADE,
+        review=kept.id,
+        verdict=kept.verdict,
+        seen=figures.seen,
+        writes=figures.writes,
+        outcomes=dict(figures.outcomes),
+    )
+    return kept
+
+
+def _map_again(services: Services, run: Run, spec: SyncSpec, shard: Shard, seq: int) -> bytes:
+    """Map a chunk in full, since the ledger forgot meanwhile what the transformer left out for its sake."""
+    raw = next(raw for raw in services.pointers.of(run.id, ArtifactKind.RAW, shard.key) if raw.ref.seq == seq)
+    mapped = Mapper(spec).map_chunk(services.codec.pages(services.artifacts.get(raw)), raw.key, lambda _: {})
+    ref = ArtifactRef(
+        sync=run.sync,
+        run=run.id,
+        kind=ArtifactKind.ROWS,
+        shard=shard.key,
+        seq=seq,
+        variant=f"v{run.transformer_version}-full",
+    )
+    pointer = services.artifacts.put(ref, mapped.rows, records=mapped.objects, expires_at=raw.expires_at)
+    services.pointers.add(pointer, shard.token)
+    log.info(log_events.CHUNK_MAPPED_AGAIN, shard=shard.key, seq=seq)
+    return mapped.rows
+
+
+def _rejects(services: Services, run: RunId, arrived: Iterable[ShardKey]) -> list[Reject]:
+    pointers: list[Pointer] = [
+        pointer for shard in sorted(arrived) for pointer in services.pointers.of(run, ArtifactKind.REJECTS, shard)
+    ]
+    return [Reject.model_validate_json(line) for pointer in pointers for line in services.artifacts.get(pointer).splitlines()]
+
+
+def _is_complete(spec: SyncSpec, run: Run, shards: list[Shard], rejects: list[Reject]) -> bool:
+    """Whether an object that did not arrive is gone: never, if something arrived that nobody could put a key to."""
+    return (
+        run.mode is Mode.FULL
+        and not run.shards
+        and spec.target.deletes != "ignore"
+        and all(shard.status is ShardStatus.SUCCEEDED for shard in shards)
+        and all(reject.key is not None for reject in rejects)
+    )
+
+
+def _figures(counts: DiffCounts, rejects: list[Reject], failed: int) -> Figures:
+    keyless = sum(reject.key is None for reject in rejects)
+    outcomes = dict(counts.outcomes)
+    if keyless:
+        outcomes[Outcome.REJECTED] = outcomes.get(Outcome.REJECTED, 0) + keyless
+    return Figures(
+        seen=counts.seen + keyless,
+        unchanged=counts.unchanged,
+        live_before=counts.live_before,
+        outcomes=outcomes,
+        shards_failed=failed,
+    )

@@ -1,0 +1,63 @@
+"""Settlement: a run that has been through its steps, or was stopped by one, comes in; its final status goes out."""
+
+from typing import Final
+
+import structlog
+
+from sluice import log_events
+from sluice.flow.entering import entered
+from sluice.flow.pinned_spec import pinned_spec
+from sluice.model.base import RunId
+from sluice.model.lifecycle import APPROVALS, FINAL_RUN_STATUSES, WAITING_VERDICTS, RunEvent, ShardStatus, Step, Verdict
+from sluice.model.review import Review
+from sluice.model.run import Failure, Run
+from sluice.model.shard import Shard
+from sluice.ports import Services
+
+log: Final = structlog.get_logger()
+
+
+def settle(services: Services, run_id: RunId) -> Run:
+    """End the run and free its flight; one that a step has ended already stays as it is."""
+    run = services.runs.get(run_id)
+    if run.status in FINAL_RUN_STATUSES:
+        return run
+    with entered(services, run_id, Step.SETTLE) as (run, _):
+        shards = services.shards.of(run_id)
+        event, failure = _outcome(services, run, shards, services.reviews.latest(run_id))
+        ended = services.runs.end(run, event, failure)
+        log.info(
+            log_events.RUN_SETTLED,
+            status=ended.status,
+            failure=failure.message if failure else None,
+            shards=len(shards),
+            records=sum(shard.records for shard in shards),
+        )
+        return ended
+
+
+def _outcome(services: Services, run: Run, shards: list[Shard], review: Review | None) -> tuple[RunEvent, Failure | None]:
+    failed = [shard for shard in shards if shard.status not in (ShardStatus.SUCCEEDED, ShardStatus.SKIPPED)]
+    if review is None:
+        return RunEvent.FAIL, _failure(failed) if failed else Failure(error="RunIncomplete", message="nothing was reviewed")
+    if review.verdict in (Verdict.REJECTED, Verdict.SUPERSEDED):
+        return RunEvent.CANCEL, Failure(error="ReviewNotApproved", message=f"review {review.id} was {review.verdict}")
+    if review.verdict in WAITING_VERDICTS or review.verdict is Verdict.EXPIRED:
+        message = f"review {review.id} was not answered in time: trigger the run again to have it reviewed again"
+        return RunEvent.FAIL, Failure(error="ReviewNotApproved", message=message)
+    if not _is_published(services, run, review):
+        return RunEvent.FAIL, Failure(error="RunIncomplete", message=f"review {review.id} was not published")
+    return (RunEvent.END_PARTIAL, _failure(failed)) if failed else (RunEvent.SUCCEED, None)
+
+
+def _is_published(services: Services, run: Run, review: Review) -> bool:
+    if review.verdict not in APPROVALS or not review.figures.writes:
+        return review.verdict in APPROVALS
+    return services.ledger(pinned_spec(services, run)).publication_of(review.id) is not None
+
+
+def _failure(failed: list[Shard]) -> Failure:
+    first = next((shard for shard in failed if shard.failure), failed[0])
+    cause = f"{first.failure.error}: {first.failure.message}" if first.failure else "not finished"
+    others = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
+    return Failure(error="ShardsFailed", message=f"shard {first.key}{others}: {cause}")

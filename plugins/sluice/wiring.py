@@ -1,0 +1,69 @@
+"""The one composition root: settings and connections in, `Services` out."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from typing import Final
+
+from sluice.adapters.artifacts.codec import ZstdChunkCodec
+from sluice.adapters.artifacts.s3 import S3ArtifactStore
+from sluice.adapters.clock import SystemClock
+from sluice.adapters.ledger.store import PostgresLedger
+from sluice.adapters.postgres import Database
+from sluice.adapters.sources.rest import RestSource
+from sluice.adapters.spec_files import SpecFiles
+from sluice.adapters.state import (
+    PostgresDeadLetterStore,
+    PostgresPointerStore,
+    PostgresReviewStore,
+    PostgresRunStore,
+    PostgresShardStore,
+    PostgresWatermarkStore,
+)
+from sluice.adapters.targets.postgres import PostgresTarget
+from sluice.errors import StateUnavailable, TargetUnavailable
+from sluice.model.spec import SyncSpec
+from sluice.model.stage import StagePolicy
+from sluice.ports import Connections, Services, Source
+from sluice.settings import Settings
+
+STATE_CONNECTION: Final = "sluice_state"
+ARTIFACTS_CONNECTION: Final = "sluice_artifacts"
+
+
+@contextmanager
+def open_services(settings: Settings, connections: Connections) -> Iterator[Services]:
+    """Build the services of this process; what they opened is closed when the context ends.
+
+    Nothing is connected to before it is used. Raises `ConnectionInvalid` if a connection is not defined.
+    """
+    with ExitStack() as stack:
+
+        @cache
+        def target_database(conn_id: str) -> Database:
+            database = Database(connections.get(conn_id), TargetUnavailable)
+            stack.callback(database.close)
+            return database
+
+        def source(spec: SyncSpec, policy: StagePolicy) -> Source:
+            return RestSource(spec.source, connections.get(spec.source.connection), policy)
+
+        state = Database(connections.get(STATE_CONNECTION), StateUnavailable)
+        stack.callback(state.close)
+        specs = SpecFiles(settings.include)
+        yield Services(
+            clock=SystemClock(),
+            runs=PostgresRunStore(state),
+            shards=PostgresShardStore(state),
+            pointers=PostgresPointerStore(state),
+            reviews=PostgresReviewStore(state),
+            dead_letters=PostgresDeadLetterStore(state),
+            watermarks=PostgresWatermarkStore(state),
+            artifacts=S3ArtifactStore(connections.get(ARTIFACTS_CONNECTION)),
+            codec=ZstdChunkCodec(),
+            source=source,
+            ledger=lambda spec: PostgresLedger(target_database(spec.target.connection)),
+            target=lambda spec: PostgresTarget(target_database(spec.target.connection), spec),
+            spec=specs.sync,
+            policy=specs.policy,
+        )
