@@ -5,32 +5,42 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Annotated, Any, Final
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, PlainSerializer
 
 from sluice.model.base import Frozen
 
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_LONGEST: Final = timedelta(days=36500)
 _SIZES: Final = {"kB": 1000, "MB": 1000**2, "GB": 1000**3}
 
 
 def _parse_duration(value: Any) -> Any:
     if isinstance(value, timedelta):
         return value
-    if isinstance(value, str) and (match := re.fullmatch(r"(\d{1,9})\s*([smhd])", value)):
-        return timedelta(seconds=int(match[1]) * _UNITS[match[2]])
-    raise ValueError("a duration is a whole number and a unit: 90s, 15m, 24h or 7d")
+    if isinstance(value, str) and (match := re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?)\s*([smhd])", value, re.ASCII)):
+        seconds = Decimal(match[1]) * _UNITS[match[2]]
+        if seconds <= _LONGEST.total_seconds():
+            return timedelta(seconds=int(seconds), microseconds=int(seconds % 1 * 1_000_000))
+    raise ValueError(f"{value!r} is no duration: a number and a unit, at most {_LONGEST.days}d: 90s, 15m, 24h or 7d")
+
+
+def spell_duration(value: timedelta) -> str:
+    """Return a duration as people write it, in the largest unit that keeps it whole."""
+    seconds = Decimal(value // timedelta(microseconds=1)) / 1_000_000
+    unit = next((unit for unit in "dhm" if seconds and seconds % _UNITS[unit] == 0), "s")
+    return f"{(seconds / _UNITS[unit]).normalize():f}{unit}"
 
 
 def _parse_size(value: Any) -> Any:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    if isinstance(value, str) and (match := re.fullmatch(r"(\d{1,9})\s*(kB|MB|GB)", value)):
+    if isinstance(value, str) and (match := re.fullmatch(r"(\d{1,9})\s*(kB|MB|GB)", value, re.ASCII)):
         return int(match[1]) * _SIZES[match[2]]
-    raise ValueError("a size is a whole number of bytes, or one with a unit: 512kB, 16MB or 1GB")
+    raise ValueError(f"{value!r} is no size: a whole number of bytes, or one with a unit: 512kB, 16MB or 1GB")
 
 
-Duration = Annotated[timedelta, BeforeValidator(_parse_duration)]
-"""A span of time; in YAML a whole number with its unit."""
+Duration = Annotated[timedelta, BeforeValidator(_parse_duration), PlainSerializer(spell_duration, when_used="json")]
+"""A span of time; in YAML and JSON a number with its unit."""
 
 Size = Annotated[int, BeforeValidator(_parse_size), Field(gt=0)]
 """A number of bytes; in YAML with a decimal unit (1 MB is 1,000,000 bytes)."""
@@ -56,13 +66,15 @@ class Limit(Frozen):
 
 
 def _parse_limit(value: Any) -> Any:
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return Limit(count=value)
-    if isinstance(value, str) and (match := re.fullmatch(r"(\d{1,3}(?:\.\d{1,6})?)\s*%", value)):
-        return Limit(share=Decimal(match[1]) / 100)
+    if isinstance(value, str) and (match := re.fullmatch(r"(\d{1,3}(?:\.\d{1,6})?)\s*%", value, re.ASCII)):
+        share = Decimal(match[1]) / 100
+        if share <= 1:
+            return Limit(share=share)
     if isinstance(value, Limit | dict):
         return value
-    raise ValueError("a limit is a whole number of objects, or a share: 0, 500, 5% or 0.5%")
+    raise ValueError(f"{value!r} is no limit: a whole number of objects, or a share up to 100%: 0, 500, 5% or 0.5%")
 
 
 LimitValue = Annotated[Limit, BeforeValidator(_parse_limit)]

@@ -10,6 +10,7 @@ from sluice.model.fields import FieldSpec
 from sluice.model.scalars import Duration, LimitValue
 
 NAME_PATTERN: Final = r"^[a-z][a-z0-9_]{0,62}$"
+DOTTED_PATTERN: Final = r"^[^.]+(\.[^.]+)*$"
 STAGE_PATTERN: Final = r"^[a-z][a-z0-9-]{0,62}$"
 
 
@@ -17,7 +18,7 @@ class CursorSpec(Frozen):
     """Paging by a cursor that the body of each answer carries; an absent, null or empty cursor ends the shard."""
 
     kind: Literal["body"] = "body"
-    path: str = Field(min_length=1, description="where the next cursor stands in the answer, parts joined by dots")
+    path: str = Field(pattern=DOTTED_PATTERN, description="where the next cursor stands in the answer, parts joined by dots")
     parameter: str = Field(min_length=1, description="the query parameter that takes it")
 
 
@@ -34,7 +35,11 @@ class RestSource(Frozen):
     )
     path: str = Field(pattern=r"^/", description="path below the connection's host")
     query: dict[str, str] = Field(default={}, description="query parameters")
-    records: str = Field(default="", description="where the list of records stands; empty: the answer is the list")
+    records: str = Field(
+        default="",
+        pattern=f"^$|{DOTTED_PATTERN}",
+        description="where the list of records stands; empty: the answer is the list",
+    )
     cursor: CursorSpec
     watermark: str | None = Field(
         default=None, description="the field that grows with every change; makes the sync incremental"
@@ -108,7 +113,9 @@ class SyncSpec(Frozen):
     sync: str = Field(pattern=NAME_PATTERN)
     stage: str = Field(pattern=STAGE_PATTERN)
     tenant: str = Field(default="default", pattern=STAGE_PATTERN)
-    version: int = Field(default=1, ge=1, description="of the transformation: raise it when the meaning of fields changes")
+    version: int = Field(
+        default=1, ge=1, strict=True, description="of the transformation: raise it when the meaning of fields changes"
+    )
     schedule: str | None = Field(default=None, description="cron expression in UTC, or a preset such as @daily")
     description: str = ""
     source: RestSource

@@ -1,0 +1,182 @@
+"""The YAML files of `include/` in; specs and stage policies out, or every mistake with its file, line and key."""
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path as FilePath
+from typing import Any, Final
+
+from pydantic import BaseModel, ValidationError
+
+from sluice.adapters.spec_problems import problems_of, suggest
+from sluice.adapters.spec_rules import broken_rules
+from sluice.adapters.yaml_positions import Path, Problem, YamlTree, parse_yaml
+from sluice.errors import SpecInvalid
+from sluice.model.spec import NAME_PATTERN, STAGE_PATTERN, SyncSpec
+from sluice.model.stage import RetryPolicy, StagePolicy, StageRegistry
+
+STAGES_FILE: Final = "stages.yaml"
+SYNCS_FOLDER: Final = "syncs"
+
+
+class SpecFiles:
+    """Reads the folder afresh at every call; no file is read that is not asked for, so a bad one hinders no other."""
+
+    def __init__(self, include: FilePath) -> None:
+        self._include = include
+        self._shown = include.resolve().name
+
+    def names(self) -> list[str]:
+        """Return the names of all syncs, without reading their files."""
+        return sorted(path.stem for path in (self._include / SYNCS_FOLDER).glob("*.yaml"))
+
+    def sync(self, name: str) -> SyncSpec:
+        """Return the spec of a sync; raise `SpecInvalid` with all that is wrong with it."""
+        if not re.fullmatch(NAME_PATTERN, name) or not self._sync_path(name).is_file():
+            raise SpecInvalid([f"{self._shown}/{SYNCS_FOLDER}: no sync {name!r}; {suggest(name, self.names(), 'there are')}"])
+        spec, problems = self._read_sync(name)
+        if spec is None:
+            raise SpecInvalid(problems)
+        return spec
+
+    def policy(self, stage: str) -> StagePolicy:
+        """Return the policy of a stage; raise `SpecInvalid` with all that is wrong with it. Other stages do not matter."""
+        stages = _Stages(self._include / STAGES_FILE, f"{self._shown}/{STAGES_FILE}")
+        problems = stages.problems_of(stage)
+        if problems:
+            raise SpecInvalid(problems)
+        return StagePolicy.model_validate(stages.merged[stage])
+
+    def check(self, name: str | None = None) -> list[str]:
+        """Return every problem of one sync and of its stage, or of all files; empty if they can be used."""
+        if name is not None:
+            try:
+                self.policy(self.sync(name).stage)
+            except SpecInvalid as invalid:
+                return invalid.problems
+            return []
+        problems = _Stages(self._include / STAGES_FILE, f"{self._shown}/{STAGES_FILE}").problems()
+        for sync in self.names():
+            problems += self._read_sync(sync)[1]
+        for path in sorted((self._include / SYNCS_FOLDER).glob("*.yml")):
+            problems.append(f"{self._shown}/{SYNCS_FOLDER}/{path.name}:1: name it {path.stem}.yaml, or it is not read")
+        return problems
+
+    def _sync_path(self, name: str) -> FilePath:
+        return self._include / SYNCS_FOLDER / f"{name}.yaml"
+
+    def _read_sync(self, name: str) -> tuple[SyncSpec | None, list[str]]:
+        shown = f"{self._shown}/{SYNCS_FOLDER}/{name}.yaml"
+        tree, problems = _read(self._sync_path(name))
+        spec: SyncSpec | None = None
+        if isinstance(tree.value, dict):
+            spec, wrong = _validated(SyncSpec, tree.value, tree.texts)
+            problems += wrong
+            problems += broken_rules(tree.value, name)
+            problems += self._undeclared_stage(tree.value.get("stage"))
+        lines = _spelled(shown, tree, problems)
+        return (None if lines else spec), lines
+
+    def _undeclared_stage(self, stage: Any) -> Iterable[Problem]:
+        tree, _ = _read(self._include / STAGES_FILE)
+        stages = tree.value.get("stages") if isinstance(tree.value, dict) else None
+        if isinstance(stage, str) and isinstance(stages, dict) and stage not in stages:
+            yield Problem(
+                ("stage",), f"no stage {stage!r} in {self._shown}/{STAGES_FILE}; {suggest(stage, stages, 'declared')}"
+            )
+
+
+class _Stages:
+    """`stages.yaml`: each stage with the defaults merged into it, and all that is wrong."""
+
+    def __init__(self, file: FilePath, shown: str) -> None:
+        self._shown = shown
+        self._tree, self._problems = _read(file)
+        self.merged: dict[str, Any] = {}
+        root = self._tree.value
+        if not isinstance(root, dict):
+            return
+        stages, defaults = root.get("stages"), root.get("defaults") or {}
+        if isinstance(stages, dict):
+            self.merged = {name: _merge(defaults, own if own is not None else {}) for name, own in stages.items()}
+            root = {**root, "defaults": defaults, "stages": self.merged}
+            self._problems += [
+                Problem(("stages", name), f"{name!r} is no name for a stage: lower-case letters, digits and -")
+                for name in stages
+                if not re.fullmatch(STAGE_PATTERN, name)
+            ]
+        _, wrong = _validated(StageRegistry, root, self._tree.texts)
+        self._problems += wrong
+        for name, policy in self.merged.items():
+            self._problems += self._retry_rule(name, policy)
+
+    def problems(self) -> list[str]:
+        """Return every problem of the file."""
+        return _spelled(self._shown, self._tree, map(self._written, self._problems))
+
+    def problems_of(self, stage: str) -> list[str]:
+        """Return the problems that stand between a run and the policy of one stage."""
+        relevant = [
+            self._written(problem)
+            for problem in self._problems
+            if problem.path[:1] != ("stages",) or len(problem.path) == 1 or problem.path[1] == stage
+        ]
+        if not relevant and stage not in self.merged:
+            relevant = [Problem(("stages",), f"no stage {stage!r}; {suggest(stage, self.merged, 'declared')}")]
+        return _spelled(self._shown, self._tree, relevant)
+
+    def _written(self, problem: Problem) -> Problem:
+        """Place a problem in `defaults` if that is where the stage's value was written."""
+        path, lines = problem.path, self._tree.lines
+        inherited: Path = ("defaults", *path[2:])
+        if len(path) > len(("stages", "name")) and path[0] == "stages" and path not in lines and inherited in lines:
+            return problem._replace(path=inherited)
+        return problem
+
+    def _retry_rule(self, name: str, policy: Any) -> Iterable[Problem]:
+        try:
+            retry = RetryPolicy.model_validate(policy["retry"])
+        except (ValidationError, KeyError, TypeError):
+            return
+        if retry.base > retry.cap:
+            owner: Path = ("stages", name, "retry")
+            key = "base" if (*owner, "base") in self._tree.lines or (*owner, "cap") not in self._tree.lines else "cap"
+            base, cap = (f"{value.total_seconds():g}s" for value in (retry.base, retry.cap))
+            yield Problem((*owner, key), f"base is {base}, longer than cap, which is {cap}")
+
+
+def _read(file: FilePath) -> tuple[YamlTree, list[Problem]]:
+    try:
+        tree = parse_yaml(file.read_bytes())
+    except FileNotFoundError:
+        return YamlTree(), [Problem((), "there is no such file")]
+    except OSError as error:
+        return YamlTree(), [Problem((), f"cannot be read: {error.strerror}")]
+    return tree, tree.problems
+
+
+def _validated(model: type[BaseModel], value: Any, texts: Mapping[Path, str]) -> tuple[Any, list[Problem]]:
+    try:
+        return model.model_validate(value), []
+    except ValidationError as error:
+        return None, problems_of(model, error, texts)
+
+
+def _merge(defaults: Any, own: Any) -> Any:
+    """Return `own` over `defaults`, mapping by mapping."""
+    if not isinstance(defaults, dict) or not isinstance(own, dict):
+        return own
+    return {**defaults, **{key: _merge(defaults.get(key), value) for key, value in own.items()}}
+
+
+def _spelled(shown: str, tree: YamlTree, problems: Iterable[Problem]) -> list[str]:
+    """Return the problems as `file:line: key: message`, by line, each once."""
+    lines: dict[tuple[int, str], None] = {}
+    for path, message, line in problems:
+        place = spell(path)
+        lines[line or tree.line(path), f"{place}: {message}" if place else message] = None
+    return [f"{shown}:{number}: {text}" for number, text in sorted(lines, key=lambda entry: entry[0])]
+
+
+def spell(path: Path) -> str:
+    """Return a path as people write it: `fields[3].type`."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")

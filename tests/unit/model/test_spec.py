@@ -1,0 +1,61 @@
+"""The models of a spec: their defaults, and that a pinned copy is the spec."""
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from sluice.model.scalars import Limit
+from sluice.model.spec import SyncSpec
+from sluice.model.stage import StagePolicy, StageRegistry
+
+MINIMAL: dict[str, Any] = {
+    "sync": "items",
+    "stage": "content",
+    "source": {"kind": "rest", "connection": "c", "path": "/items", "cursor": {"path": "next", "parameter": "cursor"}},
+    "object": {"key": ["id"]},
+    "fields": [{"name": "id", "type": "text"}, {"name": "price", "type": "numeric(12, 2)", "path": ["a.b", "c"]}],
+    "target": {"table": "items"},
+}
+
+
+def test_a_minimal_spec_is_cautious() -> None:
+    """What is not said is the careful choice: a person looks at first loads and deletions, and rows are kept."""
+    spec = SyncSpec.model_validate(MINIMAL)
+    assert spec.review.first_load == "needs-human"
+    assert spec.review.auto_approve.deleted == Limit(count=0)
+    assert spec.target.deletes == "soft"
+    assert spec.target.connection == "sluice_target"
+    assert spec.target.table == "public.items"
+    assert not spec.can_increment
+
+
+def test_a_pinned_spec_is_the_spec() -> None:
+    """The JSON of a spec, durations and limits included, is read back as the same spec."""
+    spec = SyncSpec.model_validate({**MINIMAL, "review": {"timeout": "36h", "auto_approve": {"created": "0.5%"}}})
+    assert SyncSpec.model_validate_json(spec.model_dump_json()) == spec
+
+
+def test_a_policy_survives_json() -> None:
+    """The JSON of a stage's policy is read back as the same policy."""
+    registry = StageRegistry(stages={"content": StagePolicy.model_validate({"retry": {"base": "1.5s"}})})
+    assert StageRegistry.model_validate_json(registry.model_dump_json()) == registry
+
+
+def test_paths_and_types_are_parsed() -> None:
+    """A list keeps dots in keys, and a type carries its parameters."""
+    field = SyncSpec.model_validate(MINIMAL).field("price")
+    assert field.keys == ("a.b", "c")
+    assert field.type.sql == "numeric(12,2)"
+
+
+def test_a_field_that_is_not_declared_is_an_error() -> None:
+    """Asking a spec for an unknown field names it."""
+    with pytest.raises(KeyError, match="nope"):
+        SyncSpec.model_validate(MINIMAL).field("nope")
+
+
+def test_a_spec_cannot_be_changed() -> None:
+    """A spec is a value: assigning to it is refused."""
+    with pytest.raises(ValidationError, match="frozen"):
+        SyncSpec.model_validate(MINIMAL).version = 2  # type: ignore[misc]
