@@ -1,0 +1,127 @@
+"""A Postgres server behind an Airflow connection: in goes a `ConnectionInfo`, out come transactions and Sluice's own errors."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import psycopg
+from psycopg.conninfo import make_conninfo
+from psycopg.rows import DictRow, dict_row
+from psycopg_pool import ConnectionPool
+
+from sluice.errors import CommitUnconfirmed, ConnectionInvalid, Retryable, SchemaOutdated
+from sluice.ports import ConnectionInfo
+
+_LARGEST_POOL: Final = 8
+_SECONDS_TO_CONNECT: Final = 10
+_LIVELINESS: Final = {
+    "connect_timeout": _SECONDS_TO_CONNECT,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "application_name": "sluice",
+}
+"""What the connection's own extra may override; without it, a server that vanishes would be waited for by the hour."""
+
+_OUTDATED: Final = (
+    psycopg.errors.UndefinedTable,
+    psycopg.errors.UndefinedColumn,
+    psycopg.errors.UndefinedFunction,
+    psycopg.errors.InvalidSchemaName,
+)
+
+_LOST_CONNECTION: Final = ("08", "57P")
+"""Beginnings of the SQLSTATEs that say that the connection ended, and not what became of the statement."""
+
+
+def conninfo(info: ConnectionInfo) -> str:
+    """Return libpq's connection string; raise `ConnectionInvalid` naming an `extra` that libpq does not know."""
+    parts: dict[str, Any] = {
+        "host": info.host,
+        "port": info.port,
+        "user": info.login,
+        "password": info.password,
+        "dbname": info.schema,
+    }
+    try:
+        return make_conninfo(**{**_LIVELINESS, **{name: value for name, value in parts.items() if value}, **info.extra})
+    except psycopg.ProgrammingError as exc:
+        raise ConnectionInvalid(
+            f"Connection {info.conn_id}: its extra may hold libpq's parameters alone: {str(exc).strip()}", conn_id=info.conn_id
+        ) from exc
+
+
+@contextmanager
+def translated(info: ConnectionInfo, unavailable: type[Retryable]) -> Iterator[None]:
+    """Turn what psycopg raises for want of a server or of Sluice's tables into errors of ours."""
+    try:
+        yield
+    except psycopg.OperationalError as exc:
+        place = f"connection {info.conn_id}, {info.host or 'local socket'}:{info.port or 5432}"
+        raise unavailable(f"{' '.join((unavailable.__doc__ or '').split())} ({place}): {exc}", conn_id=info.conn_id) from exc
+    except _OUTDATED as exc:
+        raise SchemaOutdated(
+            f"{exc.diag.message_primary} (connection {info.conn_id}): run `sluice db upgrade`", conn_id=info.conn_id
+        ) from exc
+
+
+class Database:
+    """A pool of connections that opens with its first transaction."""
+
+    def __init__(self, info: ConnectionInfo, unavailable: type[Retryable]) -> None:
+        self._info = info
+        self._unavailable = unavailable
+        self._opening = threading.Lock()
+        self._pool: ConnectionPool[psycopg.Connection[DictRow]] | None = None
+
+    @contextmanager
+    def transaction(self) -> Iterator[psycopg.Connection[DictRow]]:
+        """Open a transaction that commits with the end of the block, and rolls back if the block raises.
+
+        Raises the `unavailable` of this database where the server cannot be reached, does not let a lock go or breaks a
+        deadlock; `SchemaOutdated` where a table is missing; `CommitUnconfirmed` where nobody can say what became of the commit.
+        """
+        with translated(self._info, self._unavailable), self._opened().connection() as connection:
+            yield connection
+            _commit(connection)
+
+    def close(self) -> None:
+        """Close all connections; a later transaction opens them again."""
+        with self._opening:
+            if self._pool is not None:
+                self._pool.close()
+                self._pool = None
+
+    def _opened(self) -> ConnectionPool[psycopg.Connection[DictRow]]:
+        with self._opening:
+            if self._pool is None:
+                target = conninfo(self._info)
+                # The pool would try a wrong password until it times out, and then not say why: ask once, plainly.
+                psycopg.connect(target).close()
+                self._pool = ConnectionPool(
+                    target,
+                    connection_class=psycopg.Connection[DictRow],
+                    kwargs={"row_factory": dict_row},
+                    configure=_speak_utc,
+                    check=ConnectionPool.check_connection,
+                    min_size=0,
+                    max_size=_LARGEST_POOL,
+                    timeout=_SECONDS_TO_CONNECT,
+                    open=True,
+                )
+            return self._pool
+
+
+def _speak_utc(connection: psycopg.Connection[DictRow]) -> None:
+    connection.execute("set time zone 'UTC'")
+    connection.commit()
+
+
+def _commit(connection: psycopg.Connection[DictRow]) -> None:
+    try:
+        connection.commit()
+    except psycopg.OperationalError as exc:
+        if exc.sqlstate is None or exc.sqlstate.startswith(_LOST_CONNECTION):
+            raise CommitUnconfirmed(f"{CommitUnconfirmed.__doc__} ({exc})") from exc
+        raise

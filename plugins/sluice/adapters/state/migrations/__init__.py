@@ -1,0 +1,1 @@
+"""The numbered migrations of `sluice_state`."""
