@@ -1,0 +1,125 @@
+"""A run in; all that is known of it out, for people and for programs."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.text import Text
+
+from sluice.cli.output import pairs, printable, table
+from sluice.errors import TargetUnavailable
+from sluice.model.ledger import Publication
+from sluice.model.lifecycle import WAITING_VERDICTS
+from sluice.model.review import Review
+from sluice.model.run import Run
+from sluice.model.shard import Shard
+from sluice.ports import Services
+
+
+@dataclass(frozen=True)
+class Account:
+    """A run, its shards, its newest review and the publication of that."""
+
+    run: Run
+    shards: list[Shard]
+    review: Review | None
+    publication: Publication | None
+    unknown: str | None = None
+    """Why it cannot be told whether the review was published."""
+
+    def document(self) -> dict[str, Any]:
+        """Return the account for programs."""
+        return {
+            "run": self.run,
+            "shards": self.shards,
+            "review": self.review,
+            "publication": self.publication,
+            **({"publication_unknown": self.unknown} if self.unknown else {}),
+        }
+
+
+def account_of(services: Services, run: Run) -> Account:
+    """Gather what is known of a run; a target that cannot be reached hides the publication, and nothing else."""
+    from sluice.flow.pinned_spec import pinned_spec
+
+    shards, review = services.shards.of(run.id), services.reviews.latest(run.id)
+    publication, unknown = None, None
+    if review is not None and review.verdict not in WAITING_VERDICTS:
+        try:
+            publication = services.ledger(pinned_spec(services, run)).publication_of(review.id)
+        except TargetUnavailable as error:
+            unknown = error.message
+    return Account(run=run, shards=shards, review=review, publication=publication, unknown=unknown)
+
+
+def draw_account(console: Console, account: Account) -> None:
+    """Draw all that is known of a run."""
+    run = account.run
+    console.print(
+        pairs(
+            [
+                ("run", run.id),
+                ("sync", run.sync),
+                ("status", f"{run.status} (at {run.step})" if run.finished_at is None else run.status),
+                ("mode", run.mode),
+                ("window", f"{run.window.start.isoformat()} to {run.window.end.isoformat()}" if run.window else None),
+                ("began", run.created_at),
+                ("ended", run.finished_at),
+                ("in Airflow", f"{run.origin.dag_id} {run.origin.dag_run_id}" if run.origin.is_airflow else None),
+                ("failure", f"{run.failure.error}: {run.failure.message}" if run.failure else None),
+            ]
+        )
+    )
+    if account.shards:
+        console.print(
+            table(
+                ["shard", "status", "pages", "records", "attempt", "failure"],
+                [
+                    [s.key, s.status, s.pages, s.records, s.attempt, s.failure.message if s.failure else None]
+                    for s in account.shards
+                ],
+            )
+        )
+    if account.review is not None:
+        console.print(review_drawn(account.review))
+    console.print(_publication_drawn(account))
+
+
+def review_drawn(review: Review) -> RenderableType:
+    """Return the figures of a review, its verdict and, while it waits, how to answer it."""
+    figures = review.figures
+    rows: list[tuple[str, int]] = [(outcome.value, count) for outcome, count in figures.outcomes.items() if count]
+    rows += [("unchanged", figures.unchanged), ("seen", figures.seen), ("held before", figures.live_before)]
+    if figures.shards_failed:
+        rows.append(("shards failed", figures.shards_failed))
+    parts: list[RenderableType] = [
+        pairs([("review", review.id), ("verdict", review.verdict), ("of", review.created_at)]),
+        table(["objects", "number"], rows),
+    ]
+    parts += [printable(f"because {reason}", "yellow") for reason in review.reasons]
+    if review.decision is not None:
+        decision = review.decision
+        said = f": {decision.comment}" if decision.comment else ""
+        parts.append(printable(f"{decision.choice} by {decision.by} ({decision.via}), {decision.at:%Y-%m-%d %H:%M:%SZ}{said}"))
+    if review.verdict in WAITING_VERDICTS:
+        parts.append(Text(how_to_answer(review), style="bold"))
+    return Group(*parts)
+
+
+def how_to_answer(review: Review) -> str:
+    """Return the commands that show and answer a review that waits."""
+    return (
+        f"The review waits for a person.\n"
+        f"  look:    sluice review show {review.id}\n"
+        f"  decide:  sluice review approve {review.id}   (or reject)"
+    )
+
+
+def _publication_drawn(account: Account) -> RenderableType:
+    if account.unknown:
+        return printable(f"whether it was published is unknown: {account.unknown}", "yellow")
+    publication = account.publication
+    if publication is None:
+        return printable("nothing published")
+    counts = ", ".join(f"{count:,} {outcome}" for outcome, count in publication.counts.items() if count)
+    return printable(f"publication {publication.id}, {publication.applied_at:%Y-%m-%d %H:%M:%SZ}: {counts}", "green")

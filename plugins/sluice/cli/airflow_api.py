@@ -1,0 +1,158 @@
+"""What a person wants of Airflow in; calls to its REST API, and its answers or named errors, out."""
+
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Final, Self
+from urllib.parse import quote
+
+import httpx
+
+from sluice.errors import AirflowUnavailable, ConnectionInvalid, IllegalTransition, NotFound, SluiceError, UsageInvalid
+from sluice.model.review import Choice
+from sluice.ports import ConnectionInfo
+
+GATE: Final = "gate"
+LABELS: Final[dict[Choice, str]] = {
+    Choice.APPROVE: "Approve",
+    Choice.APPROVE_WITHOUT_DELETES: "Approve without deletions",
+    Choice.REJECT: "Reject",
+}
+"""The answers of the gate's form."""
+
+_SECONDS: Final = 30.0
+_NOT_FOUND, _CONFLICT, _UNAUTHORIZED, _FORBIDDEN, _BROKEN = 404, 409, 401, 403, 500
+
+
+@dataclass(frozen=True)
+class Triggered:
+    """A DagRun that was asked for."""
+
+    dag_run_id: str
+    url: str
+    is_paused: bool
+
+
+class AirflowApi:
+    """Airflow's REST API, as the user of the connection. Opened as a context."""
+
+    def __init__(self, info: ConnectionInfo) -> None:
+        self._info = info
+        self.base = base_url(info)
+        self._client = httpx.Client(base_url=self.base, timeout=_SECONDS)
+
+    def __enter__(self) -> Self:
+        self._client.headers["Authorization"] = f"Bearer {self._token()}"
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._client.close()
+
+    def answer_gate(self, dag_id: str, dag_run_id: str, choice: Choice, comment: str) -> None:
+        """Answer the gate of a DagRun; the same answer again changes nothing.
+
+        Raises `NotFound` if the gate does not ask, and `IllegalTransition` if it was answered otherwise.
+        """
+        path = f"{_dag_run(dag_id, dag_run_id)}/taskInstances/{GATE}/-1/hitlDetails"
+        missing = NotFound(f"the gate of {dag_id} {dag_run_id} asks for no answer now: see {self.url(dag_id, dag_run_id)}")
+        asked = self._call("GET", path, missing=missing)
+        if asked.get("response_received"):
+            if asked.get("chosen_options") == [LABELS[choice]]:
+                return
+            raise IllegalTransition(_answered(asked))
+        answer = {"chosen_options": [LABELS[choice]], "params_input": {"comment": comment}}
+        self._call("PATCH", path, answer, missing=missing, conflict="somebody else has answered in the meantime")
+
+    def trigger(self, dag_id: str, conf: dict[str, Any]) -> Triggered:
+        """Ask for a DagRun with that form filled in."""
+        missing = NotFound(
+            f"Airflow knows no DAG {dag_id}: is there a file for it in dags/, and does it load? See {self.base}/dags"
+        )
+        paused = self._call("GET", f"/api/v2/dags/{quote(dag_id, safe='')}", missing=missing).get("is_paused", False)
+        path = f"/api/v2/dags/{quote(dag_id, safe='')}/dagRuns"
+        run = self._call("POST", path, {"logical_date": None, "conf": conf}, missing=missing)
+        return Triggered(run["dag_run_id"], self.url(dag_id, run["dag_run_id"]), bool(paused))
+
+    def has_failed(self, dag_id: str, dag_run_id: str) -> bool:
+        """Whether Airflow has given up on a DagRun."""
+        missing = NotFound(f"Airflow knows no run {dag_run_id} of {dag_id}")
+        return self._call("GET", _dag_run(dag_id, dag_run_id), missing=missing).get("state") == "failed"
+
+    def url(self, dag_id: str, dag_run_id: str) -> str:
+        """Return the page of a DagRun."""
+        return f"{self.base}/dags/{quote(dag_id, safe='')}/runs/{quote(dag_run_id, safe='')}"
+
+    def _token(self) -> str:
+        if self._info.login is None:
+            return str(self._call("GET", "/auth/token", missing=self._no_airflow()).get("access_token"))
+        login = {"username": self._info.login, "password": self._info.password or ""}
+        return str(self._call("POST", "/auth/token", login, missing=self._no_airflow()).get("access_token"))
+
+    def _no_airflow(self) -> ConnectionInvalid:
+        return ConnectionInvalid(f"{self.base} is no Airflow 3: look at the connection {self._info.conn_id}")
+
+    def _call(
+        self,
+        method: str,
+        path: str,
+        body: dict[str, Any] | None = None,
+        *,
+        missing: SluiceError,
+        conflict: str = "it is there already",
+    ) -> dict[str, Any]:
+        try:
+            response = self._client.request(method, path, json=body)
+        except httpx.HTTPError as error:
+            raise AirflowUnavailable(f"Airflow at {self.base} cannot be reached: {error or type(error).__name__}") from error
+        if response.status_code >= _BROKEN:
+            raise AirflowUnavailable(f"Airflow at {self.base} answers {response.status_code} to {method} {path}")
+        if response.is_error:
+            raise self._refused(response, missing, conflict)
+        try:
+            answer = response.json()
+        except ValueError:
+            answer = None
+        if not isinstance(answer, dict):
+            raise self._no_airflow()
+        return answer
+
+    def _refused(self, response: httpx.Response, missing: SluiceError, conflict: str) -> SluiceError:
+        user = self._info.login or "an anonymous user"
+        if response.status_code == _UNAUTHORIZED:
+            return ConnectionInvalid(
+                f"Airflow at {self.base} refuses the login of {user}: look at the connection {self._info.conn_id}"
+            )
+        if response.status_code == _FORBIDDEN:
+            return ConnectionInvalid(
+                f"Airflow does not allow {user} (connection {self._info.conn_id}) to do this: {_detail(response)}"
+            )
+        if response.status_code == _NOT_FOUND:
+            return missing
+        if response.status_code == _CONFLICT:
+            return IllegalTransition(f"{conflict} ({_detail(response)})")
+        return UsageInvalid(f"Airflow refuses this: {_detail(response)}")
+
+
+def base_url(info: ConnectionInfo) -> str:
+    """Return where an http connection leads; its host may carry the scheme."""
+    if not info.host:
+        raise ConnectionInvalid(f"connection {info.conn_id} has no host")
+    host = info.host.rstrip("/") if "://" in info.host else f"{info.schema or 'http'}://{info.host}"
+    return f"{host}:{info.port}" if info.port else host
+
+
+def _dag_run(dag_id: str, dag_run_id: str) -> str:
+    return f"/api/v2/dags/{quote(dag_id, safe='')}/dagRuns/{quote(dag_run_id, safe='')}"
+
+
+def _answered(asked: dict[str, Any]) -> str:
+    user = asked.get("responded_by_user") or {}
+    chosen = ", ".join(asked.get("chosen_options") or []) or "nothing"
+    return f"{user.get('name') or 'somebody'} has answered {chosen!r} already, at {asked.get('responded_at')}"
+
+
+def _detail(response: httpx.Response) -> str:
+    try:
+        detail = response.json()["detail"]
+    except (ValueError, KeyError, TypeError):
+        return f"status {response.status_code}"
+    return detail if isinstance(detail, str) else str(detail)

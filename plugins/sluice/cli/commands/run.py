@@ -1,0 +1,174 @@
+"""`sluice run`: a request in; a run in this process, or one asked of Airflow, out."""
+
+import time
+from datetime import datetime
+from functools import partial
+from typing import Annotated, Any, Final
+
+import typer
+from rich.console import Console
+
+from sluice.cli.account import Account, account_of, draw_account
+from sluice.cli.exits import ExitCode, exit_code_of
+from sluice.cli.logs import configure_logs
+from sluice.cli.output import Output, printable
+from sluice.cli.progress import RunProgress
+from sluice.cli.session import AsJson, Session, session_of
+from sluice.errors import UsageInvalid
+from sluice.model.base import ShardKey
+from sluice.model.lifecycle import FINAL_RUN_STATUSES, RunStatus
+from sluice.model.run import Mode, Origin, ReviewMode, Run, RunRequest, Window
+
+_SECONDS_BETWEEN_LOOKS: Final = 2.0
+_RECENT: Final = 100
+
+
+def run(
+    *,
+    context: typer.Context,
+    sync: Annotated[str, typer.Argument(help="The name of the sync.")],
+    inline: Annotated[bool, typer.Option("--inline", help="In this process, without Airflow.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Follow the run in Airflow to its end, or to its review.")] = False,
+    mode: Annotated[Mode | None, typer.Option(help="Default: incremental where the sync can, else full.")] = None,
+    shards: Annotated[str | None, typer.Option(metavar="A,B", help="Only these shards; nothing is deleted then.")] = None,
+    window_start: Annotated[str | None, typer.Option(metavar="TIME", help="Such as 2026-01-31T00:00:00Z.")] = None,
+    window_end: Annotated[str | None, typer.Option(metavar="TIME", help="The first moment outside.")] = None,
+    review: Annotated[ReviewMode, typer.Option(help="always: a person has to look.")] = ReviewMode.POLICY,
+    as_json: AsJson = False,
+) -> None:
+    """Bring a sync's table up to date.
+
+    Fetches what the supplier has, transforms it, reviews what would change, and publishes it.
+
+    Without --inline, Airflow is asked to run it (connection sluice_airflow). With it, the same steps run in this process
+    on the same state; run it again after a kill, and it goes on from the last checkpoint. Ends with 3 if a review waits for
+    a person, with 4 if some shards failed and the others were published.
+
+    Example: sluice run hotels --inline --shards tokyo
+    """
+    session = session_of(context)
+    output = session.begin(as_json=as_json)
+    request = RunRequest(
+        sync=sync,
+        mode=mode,
+        window=_window(window_start, window_end),
+        shards=_shards(shards),
+        review=review,
+        origin=Origin(),
+    )
+    if inline and wait:
+        raise UsageInvalid("--wait is for runs in Airflow; --inline always goes on to the end")
+    code = _inline(session, output, request) if inline else _in_airflow(session, output, request, wait=wait)
+    raise typer.Exit(code)
+
+
+def _inline(session: Session, output: Output, request: RunRequest) -> ExitCode:
+    from sluice.flow.inline import run_inline
+
+    began = time.monotonic()
+    with session.services() as services:
+        progress = RunProgress(output.err)
+        configure_logs(verbose=session.verbose, listener=progress)
+        with progress:
+            done = run_inline(services, request)
+        account = account_of(services, done)
+    show_outcome(output, account, time.monotonic() - began)
+    return exit_code_of(account.run.status)
+
+
+def show_outcome(output: Output, account: Account, seconds: float) -> None:
+    """Print how an inline run ended."""
+
+    def draw(console: Console) -> None:
+        draw_account(console, account)
+        console.print(f"{seconds:.1f} s")
+
+    output.result({**account.document(), "seconds": round(seconds, 3)}, draw)
+
+
+def _in_airflow(session: Session, output: Output, request: RunRequest, *, wait: bool) -> ExitCode:
+    from sluice.adapters.spec_files import SpecFiles
+    from sluice.cli.airflow_api import AirflowApi
+
+    SpecFiles(session.settings().include).sync(request.sync)
+    dag_id = f"sluice_{request.sync}"
+    with AirflowApi(session.airflow_connection()) as api:
+        triggered = api.trigger(dag_id, _conf(request))
+    text = f"{dag_id} runs in Airflow as {triggered.dag_run_id}: {triggered.url}"
+    if triggered.is_paused:
+        output.note(f"{dag_id} is paused in Airflow: the run begins once somebody unpauses it.")
+    asked = {"dag_id": dag_id, "dag_run_id": triggered.dag_run_id, "url": triggered.url, "is_paused": triggered.is_paused}
+    if not wait:
+        output.result(asked, lambda console: console.print(printable(text), soft_wrap=True))
+        return ExitCode.DONE
+    output.note(text)
+    return _follow(session, output, asked)
+
+
+def _follow(session: Session, output: Output, asked: dict[str, Any]) -> ExitCode:
+    """Wait until the run ends or waits for a person, or until Airflow says that it failed before it was admitted."""
+    from sluice.cli.airflow_api import AirflowApi
+
+    step = None
+    with session.services() as services:
+        while True:
+            found = next((r for r in services.runs.recent(None, [], _RECENT) if _is_of(r, asked)), None)
+            if found is not None and found.step != step:
+                step = found.step
+                output.note(f"{step} …")
+            if found is not None and (found.status is RunStatus.WAITING or found.status in FINAL_RUN_STATUSES):
+                account = account_of(services, found)
+                output.result({**asked, **account.document()}, partial(draw_account, account=account))
+                return exit_code_of(found.status)
+            with AirflowApi(session.airflow_connection()) as api:
+                if found is None and api.has_failed(asked["dag_id"], asked["dag_run_id"]):
+                    output.fail(f"{asked['dag_run_id']} failed before it was admitted", f"Its log says why: {asked['url']}")
+                    output.result(asked, lambda _: None)
+                    return ExitCode.FAILED
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
+
+
+def _is_of(run: Run, asked: dict[str, Any]) -> bool:
+    return (run.origin.dag_id, run.origin.dag_run_id) == (asked["dag_id"], asked["dag_run_id"])
+
+
+def _conf(request: RunRequest) -> dict[str, Any]:
+    """Return the DAG's form, filled in only where something was asked for."""
+    conf: dict[str, Any] = {"review": request.review.value}
+    if request.mode is not None:
+        conf["mode"] = request.mode.value
+    if request.shards:
+        conf["shards"] = list(request.shards)
+    if request.window is not None:
+        conf["window_start"], conf["window_end"] = request.window.start.isoformat(), request.window.end.isoformat()
+    return conf
+
+
+def _shards(written: str | None) -> tuple[ShardKey, ...]:
+    if written is None:
+        return ()
+    keys = tuple(ShardKey(key.strip()) for key in written.split(","))
+    if not all(keys):
+        raise UsageInvalid(f"--shards {written!r}: shard keys joined by commas, none of them empty")
+    return keys
+
+
+def _window(start: str | None, end: str | None) -> Window | None:
+    if start is None and end is None:
+        return None
+    if start is None or end is None:
+        raise UsageInvalid("a window needs both --window-start and --window-end")
+    begins, ends = _moment("--window-start", start), _moment("--window-end", end)
+    if begins >= ends:
+        raise UsageInvalid(f"--window-end {end} is not after --window-start {start}")
+    return Window(start=begins, end=ends)
+
+
+def _moment(option: str, written: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(written)
+    except ValueError:
+        raise UsageInvalid(f"{option} {written!r} is no time such as 2026-01-31T00:00:00Z") from None
+    if moment.tzinfo is None:
+        raise UsageInvalid(f"{option} {written} has no time zone; write {written}Z for UTC")
+    return moment

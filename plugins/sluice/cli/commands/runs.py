@@ -1,0 +1,86 @@
+"""`sluice runs`, `show` and `ledger`: what is asked about in; what state and ledger know of it out."""
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from sluice.cli.account import account_of, draw_account
+from sluice.cli.output import pairs, table
+from sluice.cli.session import AsJson, session_of
+from sluice.errors import NotFound
+from sluice.model.base import ObjectKey, RunId
+from sluice.model.lifecycle import RunStatus
+
+
+def runs(
+    context: typer.Context,
+    sync: Annotated[str | None, typer.Option(help="Only runs of this sync.")] = None,
+    status: Annotated[list[RunStatus] | None, typer.Option(help="Only runs of this status; may stand several times.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """List runs, the newest first.
+
+    Example: sluice runs --sync hotels --status failed --status partial
+    """
+    session = session_of(context)
+    output = session.begin(as_json=as_json)
+    with session.services() as services:
+        found = services.runs.recent(sync, status or [], limit)
+
+    def draw(console: Console) -> None:
+        rows = [[r.id, r.sync, r.status, r.step, r.mode, r.created_at, r.finished_at] for r in found]
+        console.print(table(["run", "sync", "status", "step", "mode", "began", "ended"], rows) if rows else "no runs")
+
+    output.result({"runs": found}, draw)
+
+
+def show(context: typer.Context, run: Annotated[str, typer.Argument(help="The run's id.")], as_json: AsJson = False) -> None:
+    """Show a run: its shards, its review and what was published.
+
+    Example: sluice show inline-3f2a9c81d04e
+    """
+    session = session_of(context)
+    output = session.begin(as_json=as_json)
+    with session.services() as services:
+        account = account_of(services, services.runs.get(RunId(run)))
+    output.result(account.document(), lambda console: draw_account(console, account))
+
+
+def ledger(
+    context: typer.Context,
+    sync: Annotated[str, typer.Argument(help="The name of the sync.")],
+    key: Annotated[str, typer.Argument(metavar="OBJECT", help="The object's natural key.")],
+    as_json: AsJson = False,
+) -> None:
+    """Tell all that became of one object.
+
+    Example: sluice ledger hotels node/251055437
+    """
+    session = session_of(context)
+    output = session.begin(as_json=as_json)
+    with session.services() as services:
+        kept = services.ledger(services.spec(sync))
+        found, events = kept.object(sync, ObjectKey(key)), kept.events(sync, ObjectKey(key))
+    if found is None and not events:
+        raise NotFound(f"the ledger of {sync} knows no object {key!r}: it was never published")
+
+    def draw(console: Console) -> None:
+        if found is not None:
+            console.print(
+                pairs(
+                    [
+                        ("object", found.key),
+                        ("state", found.state),
+                        ("shard", found.shard),
+                        ("first seen", found.first_seen),
+                        ("last changed in", found.last_changed_run),
+                        ("row hash", found.row_hash),
+                    ]
+                )
+            )
+        rows = [[e.at, e.outcome, e.run, e.publication, e.old_hash, e.new_hash] for e in events]
+        console.print(table(["at", "what", "run", "publication", "old row hash", "new row hash"], rows))
+
+    output.result({"object": found, "events": events}, draw)

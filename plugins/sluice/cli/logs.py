@@ -1,0 +1,39 @@
+"""Log events in; lines on stderr, as many as were asked for, out."""
+
+import logging
+import sys
+from typing import Any
+
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+_QUIET = frozenset({"debug", "info"})
+
+
+def configure_logs(*, verbose: bool, listener: Processor | None = None) -> None:
+    """Show warnings, and with `verbose` every event; `listener` sees all of them, shown or not."""
+
+    def drop_quiet(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+        if event.get("level") in _QUIET and not verbose:
+            raise structlog.DropEvent
+        return event
+
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            *([listener] if listener else []),
+            drop_quiet,
+            structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False),
+            structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        # Asked for at each event: while a progress display is up, sys.stderr is another.
+        logger_factory=_stderr_logger,
+        cache_logger_on_first_use=False,
+    )
+    logging.getLogger().setLevel(logging.INFO if verbose else logging.WARNING)
+
+
+def _stderr_logger(*_: Any) -> structlog.PrintLogger:
+    return structlog.PrintLogger(sys.stderr)

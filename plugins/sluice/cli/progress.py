@@ -1,0 +1,98 @@
+"""Log events of a run in; a live display of its shards, or plain lines where there is no terminal, on stderr out."""
+
+import threading
+import time
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Final, Self
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from structlog.typing import EventDict, WrappedLogger
+
+from sluice import log_events
+from sluice.cli.output import printable
+
+_SECONDS_BETWEEN_LINES: Final = 5.0
+_STATES: Final = {
+    log_events.SHARD_CLAIMED: "fetching",
+    log_events.SHARD_FETCHED: "fetched",
+    log_events.SHARD_TRANSFORMED: "done",
+    log_events.SHARD_FAILED: "failed",
+}
+
+
+@dataclass
+class _Tally:
+    """How far one shard has come in this process."""
+
+    state: str = "waiting"
+    pages: int = 0
+    records: int = 0
+    began: float = field(default_factory=time.monotonic)
+    told: float = field(default_factory=time.monotonic)
+    task: TaskID | None = None
+
+    @property
+    def rate(self) -> float:
+        """Records a second."""
+        return self.records / max(time.monotonic() - self.began, 0.001)
+
+
+class RunProgress:
+    """A structlog processor that shows where an inline run stands, and passes every event on. Opened as a context."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._live: Progress | None = None
+        self._shards: dict[str, _Tally] = {}
+        self._lock = threading.Lock()
+        if console.is_terminal:
+            columns = (SpinnerColumn(finished_text=" "), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+            self._live = Progress(*columns, console=console, transient=True)
+
+    def __enter__(self) -> Self:
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def __call__(self, _: WrappedLogger, __: str, event: EventDict) -> EventDict:
+        """Take note of one event; several threads may bring some at a time."""
+        with self._lock:
+            name, shard = event.get("event"), event.get("shard")
+            if name == log_events.STEP_STARTED and shard is None:
+                self._tell(f"{event.get('step')} …")
+            elif isinstance(shard, str):
+                self._note(str(name), shard, event)
+        return event
+
+    def _note(self, name: str, shard: str, event: EventDict) -> None:
+        if name not in _STATES and name != log_events.PAGE_FETCHED:
+            return
+        tally = self._shards.setdefault(shard, _Tally())
+        if name == log_events.PAGE_FETCHED:
+            tally.state = "fetching"
+            tally.pages += 1
+            tally.records += int(event.get("records", 0))
+        else:
+            tally.state = _STATES[name]
+        self._show(shard, tally, is_over=name != log_events.PAGE_FETCHED)
+
+    def _show(self, shard: str, tally: _Tally, *, is_over: bool) -> None:
+        rate = f", {tally.rate:,.0f}/s" if tally.state == "fetching" and tally.records else ""
+        text = printable(f"{shard}: {tally.state}, {tally.pages:,} pages, {tally.records:,} records{rate}").plain
+        if self._live is not None:
+            if tally.task is None:
+                tally.task = self._live.add_task(text, total=1)
+            finished = tally.state in ("done", "failed")
+            self._live.update(tally.task, description=text, completed=int(finished))
+        elif is_over or time.monotonic() - tally.told >= _SECONDS_BETWEEN_LINES:
+            tally.told = time.monotonic()
+            self._tell(text)
+
+    def _tell(self, text: str) -> None:
+        self._console.print(printable(text), soft_wrap=True)

@@ -1,0 +1,67 @@
+"""What the commands share: the options of the command line in; settings, connections and services, opened on demand, out."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from sluice.cli.connections import CliConnections
+from sluice.cli.output import Output
+from sluice.cli.project import find_project, load_environment, project_settings
+from sluice.ports import ConnectionInfo, Connections, Services
+from sluice.settings import Settings
+
+AIRFLOW_CONNECTION = "sluice_airflow"
+
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else, to stdout.")]
+
+
+@dataclass
+class Session:
+    """One call of the command."""
+
+    airflow: Callable[[], Connections]
+    """Opens Airflow's own lookup of connections."""
+    verbose: bool = False
+    debug: bool = False
+    output: Output = field(default_factory=Output)
+
+    def begin(self, *, as_json: bool) -> Output:
+        """Begin a command: from here on, results are printed in the form asked for."""
+        self.output = Output(as_json=as_json)
+        return self.output
+
+    def settings(self) -> Settings:
+        """Return the settings of the project around the working directory."""
+        return project_settings()
+
+    def connections(self) -> CliConnections:
+        """Return the connections, those of a local stack of this project included."""
+        project = find_project(Path.cwd())
+        if project is not None:
+            load_environment(project)
+        return CliConnections(os.environ, self.airflow)
+
+    def airflow_connection(self) -> ConnectionInfo:
+        """Return the connection to Airflow's REST API."""
+        return self.connections().get(AIRFLOW_CONNECTION)
+
+    @contextmanager
+    def services(self) -> Iterator[Services]:
+        """Open the services for the time of the context."""
+        from sluice.wiring import open_services
+
+        with open_services(self.settings(), self.connections()) as services:
+            yield services
+
+
+def session_of(context: typer.Context) -> Session:
+    """Return the session of a command."""
+    session = context.obj
+    if not isinstance(session, Session):
+        raise TypeError("a command was called without a session")
+    return session

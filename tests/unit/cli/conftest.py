@@ -1,0 +1,66 @@
+"""What the tests of the command line share: a project folder to stand in, and a way to call a command."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+import structlog
+from typer.testing import CliRunner
+
+from sluice.cli.app import build_app
+from sluice.errors import ConnectionInvalid
+from sluice.ports import ConnectionInfo, Connections
+
+PROJECT = Path(__file__).parents[3]
+
+
+class Answer(Protocol):
+    """What is known of a call."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+class Invoke(Protocol):
+    """Calls a command."""
+
+    def __call__(self, *arguments: str) -> Answer:
+        """Call `sluice` with these arguments."""
+
+
+class NoAirflow:
+    """An Airflow without connections."""
+
+    def get(self, conn_id: str) -> ConnectionInfo:
+        """Know none."""
+        raise ConnectionInvalid(f"no {conn_id}")
+
+
+def no_airflow() -> Connections:
+    """Return an Airflow without connections."""
+    return NoAirflow()
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stand in a project folder with the specs of this repository, and an environment that knows nothing of Sluice."""
+    shutil.copytree(PROJECT / "include", tmp_path / "include", ignore=shutil.ignore_patterns("demo"))
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.startswith(("SLUICE_", "AIRFLOW_"))]:
+        monkeypatch.delenv(name)
+    return tmp_path
+
+
+@pytest.fixture
+def invoke(project: Path) -> Iterator[Invoke]:
+    """Return a way to call a command in the project folder."""
+
+    def call(*arguments: str) -> Answer:
+        return CliRunner().invoke(build_app(no_airflow), list(arguments), prog_name="sluice")
+
+    yield call
+    structlog.reset_defaults()

@@ -1,0 +1,72 @@
+"""Progress: what log events show, in a terminal and without one."""
+
+import io
+import threading
+
+from rich.console import Console
+from structlog.typing import EventDict
+
+from sluice import log_events
+from sluice.cli.progress import RunProgress
+
+RUN: list[EventDict] = [
+    {"event": log_events.STEP_STARTED, "step": "shard"},
+    {"event": log_events.SHARD_CLAIMED, "shard": "tokyo"},
+    {"event": log_events.STEP_STARTED, "step": "fetch", "shard": "tokyo"},
+    {"event": log_events.PAGE_FETCHED, "shard": "tokyo", "records": 500},
+    {"event": log_events.PAGE_FETCHED, "shard": "tokyo", "records": 206},
+    {"event": log_events.SHARD_FETCHED, "shard": "tokyo"},
+    {"event": log_events.SHARD_TRANSFORMED, "shard": "tokyo"},
+    {"event": log_events.SHARD_CLAIMED, "shard": "evil\x1b[2J"},
+    {"event": log_events.SHARD_FAILED, "shard": "evil\x1b[2J"},
+    {"event": log_events.STEP_STARTED, "step": "review"},
+    {"event": log_events.REVIEW_MADE, "review": "r"},
+]
+
+
+def test_without_a_terminal_there_are_plain_lines() -> None:
+    """Steps and turns of shards make a line each; single pages do not."""
+    stream = io.StringIO()
+    with RunProgress(Console(file=stream, width=100)) as progress:
+        for event in RUN:
+            assert progress(None, "info", event) is event
+    assert stream.getvalue().splitlines() == [
+        "shard …",
+        "tokyo: fetching, 0 pages, 0 records",
+        "tokyo: fetched, 2 pages, 706 records",
+        "tokyo: done, 2 pages, 706 records",
+        "evil\\x1b[2J: fetching, 0 pages, 0 records",
+        "evil\\x1b[2J: failed, 0 pages, 0 records",
+        "review …",
+    ]
+
+
+def test_in_a_terminal_each_shard_has_a_line_that_moves() -> None:
+    """The display shows every shard's tally, and a supplier's control characters never reach the terminal."""
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, width=100)
+    with RunProgress(console) as progress:
+        for event in RUN:
+            progress(None, "info", event)
+    shown = stream.getvalue()
+    assert "tokyo: done, 2 pages, 706 records" in shown
+    assert "evil\\x1b[2J: failed" in shown
+    assert "\x1b[2J" not in shown
+
+
+def test_pages_of_several_threads_are_all_counted() -> None:
+    """Events may come from the thread that prefetches as well."""
+    stream = io.StringIO()
+    progress = RunProgress(Console(file=stream, width=100))
+
+    def fetch() -> None:
+        for _ in range(500):
+            progress(None, "info", {"event": log_events.PAGE_FETCHED, "shard": "a", "records": 2})
+
+    threads = [threading.Thread(target=fetch) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    progress(None, "info", {"event": log_events.SHARD_FETCHED, "shard": "a"})
+    assert stream.getvalue().splitlines()[-1] == "a: fetched, 2,000 pages, 4,000 records"
