@@ -7,14 +7,13 @@ from typing import Any
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-_QUIET = frozenset({"debug", "info"})
-
 
 def configure_logs(*, verbose: bool, listener: Processor | None = None) -> None:
     """Show warnings, and with `verbose` every event; `listener` sees all of them, shown or not."""
+    shown = {"warning", "error", "critical", *(["info"] if verbose else [])}
 
     def drop_quiet(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-        if event.get("level") in _QUIET and not verbose:
+        if event["level"] not in shown:
             raise structlog.DropEvent
         return event
 
@@ -27,7 +26,8 @@ def configure_logs(*, verbose: bool, listener: Processor | None = None) -> None:
             structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False),
             structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()),
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        # The listener counts pages, which are of level debug.
+        wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG if listener else logging.INFO),
         # Asked for at each event: while a progress display is up, sys.stderr is another.
         logger_factory=_stderr_logger,
         cache_logger_on_first_use=False,

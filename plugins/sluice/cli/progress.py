@@ -29,6 +29,8 @@ class _Tally:
     state: str = "waiting"
     pages: int = 0
     records: int = 0
+    brought: int = 0
+    """Records of this process alone: what an earlier one brought does not make this one faster."""
     began: float = field(default_factory=time.monotonic)
     told: float = field(default_factory=time.monotonic)
     task: TaskID | None = None
@@ -36,7 +38,7 @@ class _Tally:
     @property
     def rate(self) -> float:
         """Records a second."""
-        return self.records / max(time.monotonic() - self.began, 0.001)
+        return self.brought / max(time.monotonic() - self.began, 0.001)
 
 
 class RunProgress:
@@ -77,13 +79,15 @@ class RunProgress:
         if name == log_events.PAGE_FETCHED:
             tally.state = "fetching"
             tally.pages += 1
-            tally.records += int(event.get("records", 0))
+            tally.brought += int(event["records"])
+            tally.records += int(event["records"])
         else:
+            tally.pages, tally.records = event.get("pages", tally.pages), event.get("records", tally.records)
             tally.state = _STATES[name]
         self._show(shard, tally, is_over=name != log_events.PAGE_FETCHED)
 
     def _show(self, shard: str, tally: _Tally, *, is_over: bool) -> None:
-        rate = f", {tally.rate:,.0f}/s" if tally.state == "fetching" and tally.records else ""
+        rate = f", {tally.rate:,.0f}/s" if tally.state == "fetching" and tally.brought else ""
         text = printable(f"{shard}: {tally.state}, {tally.pages:,} pages, {tally.records:,} records{rate}").plain
         if self._live is not None:
             if tally.task is None:

@@ -10,6 +10,7 @@ from sluice.model.fields import FieldSpec
 from sluice.model.scalars import Duration, LimitValue
 
 NAME_PATTERN: Final = r"^[a-z][a-z0-9_]{0,62}$"
+PATH_PATTERN: Final = r"^/[^?#]*$"
 DOTTED_PATTERN: Final = r"^[^.]+(\.[^.]+)*$"
 STAGE_PATTERN: Final = r"^[a-z][a-z0-9-]{0,62}$"
 
@@ -33,7 +34,7 @@ class RestSource(Frozen):
     connection: str = Field(
         min_length=1, description="Airflow connection of type http: scheme, host, port, login, extra headers"
     )
-    path: str = Field(pattern=r"^/", description="path below the connection's host")
+    path: str = Field(pattern=PATH_PATTERN, description="path below the connection's host")
     query: dict[str, str] = Field(default={}, description="query parameters")
     records: str = Field(
         default="",
@@ -51,7 +52,7 @@ class ShardValues(Frozen):
 
     kind: Literal["values"]
     name: str = Field(pattern=NAME_PATTERN, description="templates see the value as `shard.<name>`")
-    values: tuple[str, ...] = Field(min_length=1)
+    values: tuple[Annotated[str, Field(min_length=1, max_length=200)], ...] = Field(min_length=1)
 
     @model_validator(mode="after")
     def _distinct(self) -> "ShardValues":

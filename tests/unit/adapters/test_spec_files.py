@@ -86,6 +86,7 @@ def test_the_sound_spec_is_sound(include: Path) -> None:
 ONE_MISTAKE = {
     "unknown key": ("  records: items", "  recrods: items", ["10: source.recrods: unknown key; did you mean 'records'? allowed: kind, connection, path, query, records, cursor, watermark"]),
     "missing key": ("  path: /items\n", "", ["3: source.path: missing: path below the connection's host"]),
+    "query in the path": ("path: /items", "path: /items?x=1", ["6: source.path: '/items?x=1' has to begin with / and hold no ? or #: parameters belong under query"]),
     "missing key of an item": ("{name: note, type: json}", "{name: note}", ["22: fields[1].type: missing"]),
     "missing section": ("target: {table: items}\n", "", ["1: target: missing"]),
     "unknown type": ("type: json", "type: txt", ["22: fields[1].type: unknown type 'txt'; allowed: text, integer, bigint, numeric, double precision, boolean, date, timestamptz, uuid, json, numeric(precision,scale)"]),

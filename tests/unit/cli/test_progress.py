@@ -11,11 +11,11 @@ from sluice.cli.progress import RunProgress
 
 RUN: list[EventDict] = [
     {"event": log_events.STEP_STARTED, "step": "shard"},
-    {"event": log_events.SHARD_CLAIMED, "shard": "tokyo"},
+    {"event": log_events.SHARD_CLAIMED, "shard": "tokyo", "pages": 1, "records": 500},
     {"event": log_events.STEP_STARTED, "step": "fetch", "shard": "tokyo"},
     {"event": log_events.PAGE_FETCHED, "shard": "tokyo", "records": 500},
     {"event": log_events.PAGE_FETCHED, "shard": "tokyo", "records": 206},
-    {"event": log_events.SHARD_FETCHED, "shard": "tokyo"},
+    {"event": log_events.SHARD_FETCHED, "shard": "tokyo", "pages": 3, "records": 1206},
     {"event": log_events.SHARD_TRANSFORMED, "shard": "tokyo"},
     {"event": log_events.SHARD_CLAIMED, "shard": "evil\x1b[2J"},
     {"event": log_events.SHARD_FAILED, "shard": "evil\x1b[2J"},
@@ -25,16 +25,16 @@ RUN: list[EventDict] = [
 
 
 def test_without_a_terminal_there_are_plain_lines() -> None:
-    """Steps and turns of shards make a line each; single pages do not."""
+    """Steps and turns of shards make a line each; single pages do not. A resumed shard goes on counting where it stood."""
     stream = io.StringIO()
     with RunProgress(Console(file=stream, width=100)) as progress:
         for event in RUN:
             assert progress(None, "info", event) is event
     assert stream.getvalue().splitlines() == [
         "shard …",
-        "tokyo: fetching, 0 pages, 0 records",
-        "tokyo: fetched, 2 pages, 706 records",
-        "tokyo: done, 2 pages, 706 records",
+        "tokyo: fetching, 1 pages, 500 records",
+        "tokyo: fetched, 3 pages, 1,206 records",
+        "tokyo: done, 3 pages, 1,206 records",
         "evil\\x1b[2J: fetching, 0 pages, 0 records",
         "evil\\x1b[2J: failed, 0 pages, 0 records",
         "review …",
@@ -49,7 +49,7 @@ def test_in_a_terminal_each_shard_has_a_line_that_moves() -> None:
         for event in RUN:
             progress(None, "info", event)
     shown = stream.getvalue()
-    assert "tokyo: done, 2 pages, 706 records" in shown
+    assert "tokyo: done, 3 pages, 1,206 records" in shown
     assert "evil\\x1b[2J: failed" in shown
     assert "\x1b[2J" not in shown
 
