@@ -1,6 +1,7 @@
 """Results in; tables for people, or one JSON document for programs, out. Results go to stdout, everything else to stderr."""
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
@@ -37,9 +38,11 @@ class Output:
     def result(self, document: Mapping[str, Any], draw: Callable[[Console], None]) -> None:
         """Print the result: `document` as JSON if that was asked for, else what `draw` draws."""
         if self.as_json:
-            sys.stdout.write(as_json(document) + "\n")
-        else:
+            write(as_json(document) + "\n")
+            return
+        with self.out.capture() as drawn:
             draw(self.out)
+        write(drawn.get())
 
     def note(self, text: str) -> None:
         """Say something that is no result."""
@@ -50,6 +53,15 @@ class Output:
         self.err.print(printable(text, "bold red"), soft_wrap=True)
         if mend:
             self.err.print(printable(mend), soft_wrap=True)
+
+
+def write(text: str) -> None:
+    """Write to stdout; a reader that has seen enough, such as `head`, changes nothing about how the command ends."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def printable(text: str, style: str = "") -> Text:

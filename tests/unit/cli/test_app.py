@@ -173,3 +173,10 @@ def test_help_and_validate_load_nothing_heavy(project: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=project, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_reader_that_has_seen_enough_changes_nothing(project: Path) -> None:
+    """Piped into `head`, a command ends as it would have, and says nothing about the closed pipe."""
+    script = f"{sys.executable} -m sluice validate --json | true; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", script], cwd=project, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.stdout, done.stderr) == ("0\n", "")

@@ -125,12 +125,20 @@ def _answer(session: Session, name: str, choice: Choice, comment: str, *, as_jso
     with session.services() as services:
         found = find_review(services, name)
         run = services.runs.get(found.run)
-        if found.verdict in WAITING_VERDICTS and run.origin.is_airflow:
+        if run.origin.is_airflow:
+            _refuse_another(found, choice)
             code = _answer_in_airflow(session, output, run, choice, comment)
         else:
             decision = Decision(choice=choice, by=os_user(), via="cli", comment=comment, at=services.clock.now())
             code = _answer_here(session, services, found, decision)
     raise typer.Exit(code)
+
+
+def _refuse_another(found: Review, choice: Choice) -> None:
+    """Let only a review that waits be answered, or one that has this answer already."""
+    if found.verdict not in WAITING_VERDICTS and (found.decision is None or found.decision.choice is not choice):
+        by = f", by {found.decision.by}" if found.decision else ""
+        raise IllegalTransition(f"review {found.id} does not wait any more: it is {found.verdict}{by}")
 
 
 def _answer_in_airflow(session: Session, output: Output, run: Run, choice: Choice, comment: str) -> ExitCode:
@@ -151,8 +159,6 @@ def _answer_here(session: Session, services: Services, found: Review, decision: 
     from sluice.flow.gate import decide
     from sluice.flow.inline import resume_inline
 
-    if services.runs.get(found.run).origin.is_airflow:
-        raise IllegalTransition(f"review {found.id} does not wait any more: it is {found.verdict}")
     began = time.monotonic()
     progress = RunProgress(session.output.err)
     configure_logs(verbose=session.verbose, listener=progress)

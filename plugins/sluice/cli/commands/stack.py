@@ -1,5 +1,10 @@
 """`sluice up` and `sluice demo`: the project folder in; a local stack that runs out."""
 
+import sys
+from collections.abc import Callable
+from contextlib import nullcontext, redirect_stdout
+from pathlib import Path
+
 import typer
 
 from sluice.cli.project import project_folder
@@ -17,8 +22,7 @@ def up(context: typer.Context, as_json: AsJson = False) -> None:
     """
     from sluice.cli.local.stack import up as start
 
-    session_of(context).begin(as_json=as_json)
-    raise typer.Exit(start(project_folder()))
+    _begin(context, start, as_json=as_json)
 
 
 def demo(context: typer.Context, as_json: AsJson = False) -> None:
@@ -28,5 +32,14 @@ def demo(context: typer.Context, as_json: AsJson = False) -> None:
     """
     from sluice.cli.local.stack import demo as show
 
-    session_of(context).begin(as_json=as_json)
-    raise typer.Exit(show(project_folder()))
+    _begin(context, show, as_json=as_json)
+
+
+def _begin(context: typer.Context, start: Callable[[Path], int], *, as_json: bool) -> None:
+    """Start the stack; with --json, what it tells on its way is no result."""
+    output = session_of(context).begin(as_json=as_json)
+    project = project_folder()
+    with redirect_stdout(sys.stderr) if as_json else nullcontext():
+        code = start(project)
+    output.result({"project": str(project), "exit_code": code}, lambda _: None)
+    raise typer.Exit(code)

@@ -1,0 +1,105 @@
+"""The account of a run, as people read it."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from sluice.cli.account import Account, draw_account
+from sluice.cli.output import Output
+from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
+from sluice.model.base import PublicationId, ReviewId, RunId, ShardKey, Token
+from sluice.model.ledger import Outcome, Publication
+from sluice.model.lifecycle import RunStatus, ShardStatus, Step, Verdict
+from sluice.model.review import Choice, Decision, Figures, Review
+from sluice.model.run import Failure, Mode, Origin, ReviewMode, Run
+from sluice.model.shard import Shard
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+RUN = Run(
+    id=RunId("inline-1"),
+    sync="hotels",
+    stage="hotel-content",
+    tenant="default",
+    request_key="k",
+    mode=Mode.FULL,
+    window=None,
+    shards=(),
+    review=ReviewMode.POLICY,
+    spec_hash="h",
+    transformer_version=1,
+    origin=Origin(),
+    status=RunStatus.WAITING,
+    step=Step.GATE,
+    token=Token(1),
+    created_at=NOON,
+)
+REVIEW = Review(
+    id=ReviewId("r1"),
+    run=RUN.id,
+    sync="hotels",
+    digest="d",
+    figures=Figures(seen=1500, unchanged=300, live_before=1200, outcomes={Outcome.CREATED: 1200, Outcome.DELETED: 0}),
+    reasons=("1,200 created, more than 20%",),
+    verdict=Verdict.NEEDS_HUMAN,
+    diff=Pointer(
+        ref=ArtifactRef(sync="hotels", run=RUN.id, kind=ArtifactKind.DIFF), key="k", bytes=1, sha256="0" * 64, records=1
+    ),
+    created_at=NOON,
+)
+PUBLICATION = Publication(
+    id=PublicationId(7),
+    sync="hotels",
+    review=REVIEW.id,
+    run=RUN.id,
+    counts={Outcome.CREATED: 1200, Outcome.DELETED: 0},
+    applied_at=NOON,
+)
+
+
+def drawn(capsys: pytest.CaptureFixture[str], **parts: Any) -> str:
+    """Return what an account looks like."""
+    account = Account(**{"run": RUN, "shards": [], "review": None, "publication": None, **parts})
+    Output().result({}, lambda console: draw_account(console, account))
+    return capsys.readouterr().out
+
+
+def test_a_review_that_waits_says_why_and_how_to_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    """The figures, the reasons and the commands that decide stand together."""
+    told = drawn(capsys, review=REVIEW)
+    assert "waiting (at gate)" in told
+    assert "because 1,200 created, more than 20%" in told
+    assert "sluice review show r1" in told
+    assert "sluice review approve r1" in told
+    assert "deleted" not in told
+    assert "nothing published" in told
+
+
+def test_a_publication_is_told_with_its_counts_and_decision(capsys: pytest.CaptureFixture[str]) -> None:
+    """What was published, who approved it and why: in one place, and no longer how to answer."""
+    decision = Decision(choice=Choice.APPROVE, by="ada", via="cli", comment="fine", at=NOON)
+    approved = REVIEW.model_copy(update={"verdict": Verdict.APPROVED, "decision": decision})
+    told = drawn(capsys, review=approved, publication=PUBLICATION)
+    assert "approve by ada (cli), 2026-01-01 12:00:00Z: fine" in told
+    assert "publication 7, 2026-01-01 12:00:00Z: 1,200 created\n" in told
+    assert "sluice review approve" not in told
+
+
+def test_a_failed_shard_names_its_failure(capsys: pytest.CaptureFixture[str]) -> None:
+    """Failures of the run and of its shards are told, without what a supplier may have put into them."""
+    failure = Failure(error="AnswerNotJson", message="not JSON: \x1b[2Jhello")
+    shard = Shard(
+        run=RUN.id, key=ShardKey("tokyo"), params={}, status=ShardStatus.FAILED, token=Token(2), failure=failure, attempt=3
+    )
+    run = RUN.model_copy(update={"status": RunStatus.FAILED, "failure": failure, "finished_at": NOON})
+    told = drawn(capsys, run=run, shards=[shard])
+    assert "AnswerNotJson: not JSON: \\x1b[2Jhello" in told
+    assert "\x1b" not in told
+    assert "(at " not in told
+
+
+def test_an_unreachable_target_hides_only_the_publication(capsys: pytest.CaptureFixture[str]) -> None:
+    """That it cannot be told whether something was published is not the same as that nothing was."""
+    told = drawn(capsys, unknown="the target database cannot be reached")
+    assert "whether it was published is unknown: the target database cannot be reached" in told
+    assert "nothing published" not in told
