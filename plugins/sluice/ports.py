@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -39,9 +39,9 @@ class ConnectionInfo:
     host: str | None
     port: int | None
     login: str | None
-    password: str | None
+    password: str | None = field(repr=False)
     schema: str | None
-    extra: Mapping[str, JsonValue]
+    extra: Mapping[str, JsonValue] = field(repr=False)
 
 
 class Connections(Protocol):

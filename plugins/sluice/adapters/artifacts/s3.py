@@ -1,0 +1,169 @@
+"""Artifacts in S3: in go a ref and bytes, out comes their pointer; and from the pointer the same bytes, or a named error."""
+
+import hashlib
+from base64 import b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from functools import cached_property
+from typing import Any, Final
+
+from sluice.adapters.artifacts.keys import checked_prefix, key_of
+from sluice.errors import ArtifactCorrupt, ArtifactsUnavailable, ConnectionInvalid
+from sluice.model.artifact import ArtifactRef, Pointer
+from sluice.ports import ConnectionInfo
+
+_ATTEMPTS: Final = 4
+_CONNECT_SECONDS: Final = 5
+_READ_SECONDS: Final = 60
+_DEFAULT_REGION: Final = "us-east-1"
+_DIGEST: Final = "sha256"
+
+_REFUSED: Final = frozenset(
+    {"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "401", "403"}
+)
+_MISSING: Final = frozenset({"NoSuchKey", "404"})
+_BUSY: Final = frozenset({"RequestTimeout", "SlowDown", "Throttling", "ThrottlingException", "OperationAborted"})
+_TOO_MANY: Final = 429
+_SERVER_ERROR: Final = 500
+
+
+class S3ArtifactStore:
+    """Bytes in one bucket of anything that speaks S3, below the connection's prefix."""
+
+    def __init__(self, info: ConnectionInfo) -> None:
+        """Read the connection (type aws); nothing is contacted before the first use."""
+        self._info = info
+        self._bucket = _text(info, "bucket")
+        if not self._bucket:
+            raise ConnectionInvalid(f"connection {info.conn_id}: name the bucket in the extra, as `bucket`")
+        self._endpoint = _text(info, "endpoint_url") or None
+        self._region = _text(info, "region_name") or _DEFAULT_REGION
+        self._prefix = checked_prefix(info.conn_id, info.extra.get("prefix") or "")
+
+    def put(self, ref: ArtifactRef, data: bytes, records: int, expires_at: datetime | None) -> Pointer:
+        """Store and verify the bytes, and return their pointer. Idempotent: the key derives from `ref` alone.
+
+        The store itself refuses bytes damaged on their way (Content-MD5); a HEAD then shows that they are there.
+        """
+        key = key_of(ref, self._prefix)
+        digest = hashlib.sha256(data).hexdigest()
+        md5 = hashlib.md5(data, usedforsecurity=False).digest()
+        with self._translated(key):
+            self._client.put_object(
+                Bucket=self._bucket, Key=key, Body=data, ContentMD5=b64encode(md5).decode(), Metadata={_DIGEST: digest}
+            )
+            head = self._client.head_object(Bucket=self._bucket, Key=key)
+        if head["ContentLength"] != len(data) or head["Metadata"].get(_DIGEST) != digest:
+            raise ArtifactsUnavailable(
+                f"the object store does not hold what was just written to {key}: {head['ContentLength']} bytes instead of "
+                f"{len(data)}, or another digest",
+                key=key,
+            )
+        return Pointer(ref=ref, key=key, bytes=len(data), sha256=digest, records=records, expires_at=expires_at)
+
+    def get(self, pointer: Pointer) -> bytes:
+        """Return the bytes; raise `ArtifactCorrupt` if they are missing or do not match the pointer's sha-256."""
+        key = pointer.key
+        with self._translated(key):
+            answer = self._client.get_object(Bucket=self._bucket, Key=key)
+            with answer["Body"] as body:
+                length: int = answer["ContentLength"]
+                if length != pointer.bytes:
+                    raise ArtifactCorrupt(f"artifact {key} has {length} bytes; its pointer says {pointer.bytes}", key=key)
+                data: bytes = body.read()
+        if hashlib.sha256(data).hexdigest() != pointer.sha256:
+            raise ArtifactCorrupt(f"the bytes of artifact {key} are not those its pointer was made for (sha-256)", key=key)
+        return data
+
+    def ensure_bucket(self) -> None:
+        """Create the bucket if it is missing, for a store that belongs to Sluice alone."""
+        with self._translated(""):
+            if self._bucket not in {bucket["Name"] for bucket in self._client.list_buckets()["Buckets"]}:
+                self._client.create_bucket(Bucket=self._bucket)
+
+    @cached_property
+    def _client(self) -> Any:
+        import boto3
+        from botocore.config import Config
+
+        config = Config(
+            connect_timeout=_CONNECT_SECONDS,
+            read_timeout=_READ_SECONDS,
+            retries={"mode": "standard", "total_max_attempts": _ATTEMPTS},
+            s3={"addressing_style": "path"},
+            # Pointers have a digest of their own, and not every store knows the newer checksums.
+            request_checksum_calculation="when_required",
+            response_checksum_validation="when_required",
+        )
+        session = boto3.session.Session(
+            aws_access_key_id=self._info.login or None,
+            aws_secret_access_key=self._info.password or None,
+            region_name=self._region,
+        )
+        try:
+            return session.client("s3", endpoint_url=self._endpoint, config=config)
+        except ValueError as exc:
+            raise ConnectionInvalid(
+                f"connection {self._info.conn_id}: `endpoint_url` in the extra is no URL such as https://s3.example.com"
+            ) from exc
+
+    @contextmanager
+    def _translated(self, key: str) -> Iterator[None]:
+        """Turn what boto raises into Sluice's errors. Texts of the store are left out: they may repeat what was sent."""
+        from botocore import exceptions as boto
+        from urllib3.exceptions import HTTPError
+
+        try:
+            yield
+        except boto.ClientError as exc:
+            raise self._told_by(exc.response, key) from exc
+        except (boto.NoCredentialsError, boto.PartialCredentialsError) as exc:
+            raise ConnectionInvalid(
+                f"connection {self._info.conn_id} lacks credentials: give the access key as login, the secret as password"
+            ) from exc
+        except (boto.ParamValidationError, boto.InvalidRegionError, boto.ProfileNotFound) as exc:
+            raise ConnectionInvalid(
+                f"connection {self._info.conn_id}: bucket `{self._bucket}` or region `{self._region}` is not a valid name"
+            ) from exc
+        except (boto.BotoCoreError, HTTPError, OSError) as exc:
+            raise ArtifactsUnavailable(
+                f"the object store at {self._where} (connection {self._info.conn_id}) cannot be reached: {type(exc).__name__}"
+            ) from exc
+
+    def _told_by(self, response: Any, key: str) -> Exception:
+        code = str(response.get("Error", {}).get("Code", ""))
+        status = int(response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+        conn_id = self._info.conn_id
+        if code == "NoSuchBucket":
+            return ConnectionInvalid(
+                f"there is no bucket `{self._bucket}` at {self._where}: create it, or correct `bucket` in the extra of "
+                f"connection {conn_id}",
+                code=code,
+            )
+        if code in _MISSING:
+            return ArtifactCorrupt(f"artifact {key} is missing in bucket `{self._bucket}` at {self._where}", key=key)
+        if code in _REFUSED:
+            return ConnectionInvalid(
+                f"the object store at {self._where} refuses the credentials of connection {conn_id} ({code}): correct its "
+                f"login (access key) and password (secret), or allow them bucket `{self._bucket}`",
+                code=code,
+            )
+        if status >= _SERVER_ERROR or status == _TOO_MANY or code in _BUSY:
+            return ArtifactsUnavailable(f"the object store at {self._where} is not able to answer now ({code})", code=code)
+        return ConnectionInvalid(
+            f"the object store at {self._where} refuses what was asked of bucket `{self._bucket}` ({code or status}): check "
+            f"endpoint_url, region_name and bucket in the extra of connection {conn_id}",
+            code=code,
+        )
+
+    @property
+    def _where(self) -> str:
+        return self._endpoint or f"AWS, region {self._region}"
+
+
+def _text(info: ConnectionInfo, name: str) -> str:
+    value = info.extra.get(name)
+    if value is not None and not isinstance(value, str):
+        raise ConnectionInvalid(f"connection {info.conn_id}: `{name}` in the extra must be text")
+    return value or ""

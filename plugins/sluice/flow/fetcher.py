@@ -1,0 +1,211 @@
+"""Fetching: a shard comes in; its pages go, byte for byte, into checkpointed chunks; the shard goes out, exhausted.
+
+What becomes of an error is decided by whose move is next. Whatever the source raises, the complete pages of the open chunk are
+checkpointed first, so that no page is asked for twice. Then a `Permanent` error fails the shard, since only a person can mend
+it. A `Retryable` error leaves it running: the caller has tries left, the next one goes on from the cursor, and settlement gives
+up on what nobody retried. What the stores raise, `Fenced` above all, passes without a second try: the next claim reads the row
+again, whatever was in doubt.
+"""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
+from dataclasses import dataclass, field
+from datetime import datetime
+from hashlib import blake2b
+from typing import Final, Self
+
+import structlog
+from structlog.contextvars import bound_contextvars
+
+from sluice import log_events
+from sluice.errors import Permanent, SluiceError
+from sluice.flow.pinned_spec import pinned_spec
+from sluice.model.artifact import ArtifactKind, ArtifactRef
+from sluice.model.base import RunId, ShardKey
+from sluice.model.lifecycle import RunStatus, ShardStatus, Step
+from sluice.model.run import Failure, Run
+from sluice.model.shard import Shard
+from sluice.model.stage import StagePolicy
+from sluice.ports import Page, PageRequest, Services
+
+log: Final = structlog.get_logger()
+
+_DIGEST_BYTES: Final = 8
+_SHARD_STEPS: Final = (Step.FETCH, Step.TRANSFORM)
+
+
+def fetch(services: Services, run_id: RunId, shard_key: ShardKey) -> Shard:
+    """Fetch what is missing of a shard. Running it again goes on from the last checkpoint, or changes nothing."""
+    run = services.runs.get(run_id)
+    policy = services.policy(run.stage)
+    if run.status is not RunStatus.RUNNING or run.step not in _SHARD_STEPS:
+        # The first shard moves the run on; and a run that ended without this shard, whose task was cleared, is reopened here.
+        run = services.runs.enter(run_id, Step.FETCH, policy.lease_ttl)
+    with bound_contextvars(**run.log_context, shard=shard_key, step=str(Step.FETCH)):
+        shard = services.shards.claim(run_id, shard_key)
+        if shard.exhausted or shard.status is not ShardStatus.RUNNING:
+            return shard
+        log.info(log_events.SHARD_CLAIMED, attempt=shard.attempt, pages=shard.pages, records=shard.records)
+        fetching = _Fetching(services, run, policy, shard)
+        try:
+            fetching.go_on()
+        except Permanent as error:
+            services.shards.fail(fetching.shard, Failure.of(error))
+            log.warning(log_events.SHARD_FAILED, error=type(error).__name__, message=error.message)
+            raise
+        shard = fetching.shard
+        log.info(log_events.SHARD_FETCHED, chunks=shard.chunks, pages=shard.pages, records=shard.records)
+        return shard
+
+
+@dataclass
+class _OpenChunk:
+    """The pages received since the last checkpoint."""
+
+    opened: datetime
+    pages: list[Page] = field(default_factory=list)
+    bytes: int = 0
+
+    def add(self, page: Page) -> None:
+        self.pages.append(page)
+        self.bytes += len(page.body)
+
+
+class _Fetching:
+    """One attempt at one shard. `shard` is its row as of the last checkpoint."""
+
+    def __init__(self, services: Services, run: Run, policy: StagePolicy, shard: Shard) -> None:
+        self.shard = shard
+        self._services = services
+        self._run = run
+        self._policy = policy
+        self._chunk = _OpenChunk(services.clock.now())
+
+    def go_on(self) -> None:
+        """Bring in page after page until none follows."""
+        spec = pinned_spec(self._services, self._run)
+        pages = self._services.source(spec, self._policy).pages(self._request())
+        with _Ahead(pages) as ahead:
+            while not self.shard.exhausted:
+                page = self._received(ahead)
+                if page is None:
+                    self._store(exhausted=True)
+                    return
+                self._take(page)
+                if page.cursor is None or self._is_full():
+                    self._store(exhausted=page.cursor is None)
+
+    def _request(self) -> PageRequest:
+        window = self._run.window
+        return PageRequest(
+            shard=self.shard.params,
+            cursor=self.shard.cursor,
+            watermark=self.shard.watermark,
+            window_start=window.start if window else None,
+            window_end=window.end if window else None,
+        )
+
+    def _received(self, ahead: "_Ahead") -> Page | None:
+        """Return the next page. A chunk that grows old while the supplier is slow is stored meanwhile."""
+        if self._chunk.pages and not ahead.is_ready(within=self._seconds_left()):
+            self._store(exhausted=False)
+        try:
+            return ahead.next_page()
+        except SluiceError:
+            if self._chunk.pages:
+                self._store(exhausted=False)
+            raise
+
+    def _take(self, page: Page) -> None:
+        if not self._chunk.pages:
+            self._chunk.opened = self._services.clock.now()
+        self._chunk.add(page)
+        log.debug(
+            log_events.PAGE_FETCHED,
+            page=self.shard.pages + len(self._chunk.pages),
+            records=page.records,
+            bytes=len(page.body),
+        )
+
+    def _is_full(self) -> bool:
+        return self._chunk.bytes >= self._policy.chunk_bytes or self._seconds_left() <= 0
+
+    def _seconds_left(self) -> float:
+        age = self._services.clock.now() - self._chunk.opened
+        return max(0.0, (self._policy.chunk_age - age).total_seconds())
+
+    def _store(self, *, exhausted: bool) -> None:
+        """Close the open chunk: the artifact first, then its pointer together with the cursor behind its last page."""
+        pages = self._chunk.pages
+        records = sum(page.records for page in pages)
+        data = self._services.codec.pack([page.body for page in pages], self._policy.compression)
+        ref = ArtifactRef(
+            sync=self._run.sync,
+            run=self._run.id,
+            kind=ArtifactKind.RAW,
+            shard=self.shard.key,
+            seq=self.shard.chunks,
+            # So that a worker that lost this shard can never overwrite bytes its successor has committed.
+            variant=blake2b(data, digest_size=_DIGEST_BYTES).hexdigest(),
+        )
+        expires_at = self._services.clock.now() + self._policy.artifact_ttl
+        pointer = self._services.artifacts.put(ref, data, records=records, expires_at=expires_at)
+        log.info(log_events.ARTIFACT_STORED, artifact=pointer.key, kind=str(ref.kind), bytes=pointer.bytes, records=records)
+        self.shard = self._services.shards.checkpoint(
+            self.shard.model_copy(
+                update={
+                    "cursor": pages[-1].cursor if pages else self.shard.cursor,
+                    "exhausted": exhausted,
+                    "chunks": self.shard.chunks + 1,
+                    "pages": self.shard.pages + len(pages),
+                    "records": self.shard.records + records,
+                }
+            ),
+            pointer,
+            self._policy.lease_ttl,
+        )
+        log.info(
+            log_events.CHUNK_CHECKPOINTED,
+            artifact=pointer.key,
+            chunk=ref.seq,
+            pages=len(pages),
+            records=records,
+            exhausted=exhausted,
+        )
+        self._chunk = _OpenChunk(self._services.clock.now())
+
+
+class _Ahead:
+    """Asks for the next page in a thread of its own while the last one is dealt with."""
+
+    def __init__(self, pages: Iterator[Page]) -> None:
+        self._pages = pages
+        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sluice-prefetch")
+        # The thread logs with the fields bound here.
+        self._run: Callable[..., Page | None] = copy_context().run
+        self._coming: Future[Page | None] = self._ask()
+
+    def _ask(self) -> Future[Page | None]:
+        return self._executor.submit(self._run, next, self._pages, None)
+
+    def is_ready(self, within: float) -> bool:
+        """Whether the next page, or its error, is there, or comes within so many seconds."""
+        return bool(wait([self._coming], timeout=within).done)
+
+    def next_page(self) -> Page | None:
+        """Return the next page, or None behind the last one, and ask for the one behind it."""
+        page = self._coming.result()
+        if page is not None and page.cursor is not None:
+            self._coming = self._ask()
+        return page
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Wait for a request that is under way, and let the source close what it holds."""
+        self._executor.shutdown(wait=True, cancel_futures=True)
+        close = getattr(self._pages, "close", None)
+        if close is not None:
+            close()

@@ -1,0 +1,85 @@
+"""Retries of one call: in goes a call and a stage's policy, out comes its result, or the last error it raised."""
+
+import random
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import Final, TypeVar
+
+import stamina
+import structlog
+from stamina.instrumentation import RetryDetails, set_on_retry_hooks
+
+from sluice import log_events
+from sluice.errors import RateLimited, Retryable
+from sluice.model.stage import RetryPolicy
+
+T = TypeVar("T")
+
+LONGEST_PAUSE: Final = timedelta(minutes=5)
+"""A supplier that asks for a longer pause (and one above the policy's cap) gets it by giving the worker up."""
+
+_log = structlog.get_logger(__name__)
+
+
+def patiently(call: Callable[[], T], retry: RetryPolicy, within: timedelta) -> T:
+    """Return what `call` returns, repeating it while it raises `Retryable`, as often and as long as the policy allows.
+
+    Waits grow exponentially with jitter; a `RateLimited` that says how long to pause is obeyed instead. The last error is
+    let through.
+    """
+    longest = max(retry.cap, LONGEST_PAUSE).total_seconds()
+
+    def wait(error: Exception) -> bool | float:
+        if not isinstance(error, Retryable):
+            return False
+        pause = error.retry_after if isinstance(error, RateLimited) else None
+        if pause is None:
+            return True
+        # The jitter comes on top: workers that were sent away together shall not come back together.
+        return pause + random.uniform(0, retry.base.total_seconds()) if pause <= longest else False  # noqa: S311  no secret
+
+    for attempt in stamina.retry_context(
+        on=wait, attempts=retry.attempts, timeout=within, wait_initial=retry.base, wait_max=retry.cap, wait_jitter=retry.base
+    ):
+        with attempt:
+            result = call()
+    return result
+
+
+def pause_asked_for(header: str | None, now: datetime) -> float | None:
+    """Return the seconds a Retry-After header asks for, given as seconds or as a date; None if it says nothing usable.
+
+    `now` is the supplier's own clock (its Date header) where known, so that a worker's wrong clock does no harm.
+    """
+    if header is None:
+        return None
+    if re.fullmatch(r"\s*\d{1,9}(\.\d{1,9})?\s*", header, re.ASCII):
+        return float(header)
+    then = http_date(header)
+    return None if then is None else max(0.0, (then - now).total_seconds())
+
+
+def http_date(header: str | None) -> datetime | None:
+    """Return the instant an HTTP date names; None if it is absent or names none."""
+    try:
+        instant = parsedate_to_datetime(header or "")
+        return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _report(details: RetryDetails) -> None:
+    error = details.caused_by
+    _log.warning(
+        log_events.CALL_RETRIED,
+        attempt=details.retry_num,
+        error=type(error).__name__,
+        message=str(error),
+        seconds=round(details.wait_for, 3),
+    )
+
+
+# Hooks are stamina's only way to tell of a retry, and they belong to the process: ours replaces its own event.
+set_on_retry_hooks([_report])
