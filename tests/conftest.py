@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.support import servers
 
 from sluice.cli.local.postgres import PostgresServer
 from sluice.cli.local.s3 import S3Server
 from sluice.ports import ConnectionInfo
+from tests.support import servers
 
 
 @pytest.fixture(scope="session")

@@ -104,12 +104,13 @@ def migrated_template(server: PostgresServer) -> str:
 class Supplier:
     """The demo supplier in a child process."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, state: Path | None = None) -> None:
         self._http = urllib3.PoolManager(retries=False, timeout=10)
         self.port = keeping.free_port()
         self.url = f"http://127.0.0.1:{self.port}"
+        words = ["--port", str(self.port), *(["--state", str(state)] if state else [])]
         self._process = processes.launch(
-            [sys.executable, PROJECT / "include" / "demo" / "supplier.py", "--port", str(self.port)],
+            [sys.executable, PROJECT / "include" / "demo" / "supplier.py", *words],
             record=folder / "supplier" / "pid.json",
             log=folder / "supplier" / "supplier.log",
             env=dict(os.environ),
