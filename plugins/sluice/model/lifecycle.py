@@ -166,6 +166,12 @@ def advance(table: dict[tuple[S, E], S], state: S, event: E) -> S:
         ) from None
 
 
+def destination(table: dict[tuple[S, E], S], event: E) -> S:
+    """Return the state that `event` leads to: the same from wherever it may happen."""
+    (state,) = {outcome for (_, happening), outcome in table.items() if happening == event}
+    return state
+
+
 def sources(table: dict[tuple[S, E], S], event: E) -> list[S]:
     """Return the states that `event` may leave, for the WHERE of the UPDATE that records it."""
     return sorted(state for state, happening in table if happening == event)

@@ -1,0 +1,19 @@
+-- name: put
+-- Record a pointer under its ref; the same bytes change nothing, other bytes replace it.
+insert into sluice_state.artifact as held (run, sync, kind, shard, seq, variant, key, bytes, sha256, records, expires_at)
+values (
+    %(run)s, %(sync)s, %(kind)s, %(shard)s, %(seq)s, %(variant)s, %(key)s, %(bytes)s, %(sha256)s, %(records)s, %(expires_at)s
+)
+on conflict (run, kind, coalesce(shard, ''), seq, variant) do update set
+    key = excluded.key,
+    bytes = excluded.bytes,
+    sha256 = excluded.sha256,
+    records = excluded.records,
+    expires_at = excluded.expires_at
+where (held.key, held.sha256) is distinct from (excluded.key, excluded.sha256)
+
+-- name: of_run
+-- The pointers of one kind, of one shard or of all and the run itself.
+select * from sluice_state.artifact
+where run = %(run)s and kind = %(kind)s and (%(shard)s::text is null or shard = %(shard)s)
+order by coalesce(shard, ''), seq, variant

@@ -1,0 +1,71 @@
+"""Flights and fences: inside a transaction, a run or a token goes in; it returns if the writer may go on, and raises if not.
+
+Every change of a token locks the lease first, and so does every write that depends on one: what `still_run` and `still_shard`
+have found holds until the transaction ends.
+"""
+
+from datetime import timedelta
+from typing import Any, Final
+
+import psycopg
+from psycopg.rows import DictRow
+
+from sluice.adapters.queries import Queries
+from sluice.errors import Fenced, FlightTaken, NotFound
+from sluice.model.base import RunId, ShardKey, Token
+
+_SQL: Final = Queries(__package__, "lease.sql")
+
+Connection = psycopg.Connection[DictRow]
+
+
+def take(connection: Connection, run: RunId, ttl: timedelta | None = None) -> None:
+    """Give the run its request's flight, or raise `FlightTaken`. Without a ttl: for as long as the run was opened with."""
+    holder = _hold(connection, run, ttl)
+    if holder is not None:
+        raise FlightTaken(
+            f"run {holder['owner']} of the same request is alive; its lease ends at {holder['expires_at']:%Y-%m-%dT%H:%M:%SZ}",
+            owner=holder["owner"],
+            expires_at=holder["expires_at"],
+        )
+
+
+def release(connection: Connection, run: RunId) -> None:
+    """Give the flight back, if the run has it."""
+    connection.execute(_SQL["release"], {"run": run})
+
+
+def still_run(connection: Connection, run: RunId, token: Token) -> None:
+    """Extend the run's flight; raise `Fenced` unless `token` is the run's and nobody else has the flight."""
+    _extend(connection, run, None)
+    _compare(connection, "run_token", {"run": run}, token, f"run {run}")
+
+
+def still_shard(connection: Connection, run: RunId, shard: ShardKey, token: Token, ttl: timedelta | None = None) -> None:
+    """Extend the run's flight; raise `Fenced` unless `token` is the shard's and nobody else has the flight."""
+    _extend(connection, run, ttl)
+    _compare(connection, "shard_token", {"run": run, "shard": shard}, token, f"shard {shard} of run {run}")
+
+
+def _hold(connection: Connection, run: RunId, ttl: timedelta | None) -> DictRow | None:
+    """Return None if the run has the flight now, else who has it; his lease is locked all the same, so he keeps it."""
+    if connection.execute(_SQL["hold"], {"run": run, "ttl": ttl}).fetchone() is not None:
+        return None
+    holder = connection.execute(_SQL["holder"], {"run": run}).fetchone()
+    if holder is None:
+        raise NotFound(f"there is no run {run}", run=run)
+    return holder
+
+
+def _extend(connection: Connection, run: RunId, ttl: timedelta | None) -> None:
+    holder = _hold(connection, run, ttl)
+    if holder is not None:
+        raise Fenced(f"run {holder['owner']} works on the request of run {run} now", owner=holder["owner"])
+
+
+def _compare(connection: Connection, query: str, facts: dict[str, Any], token: Token, what: str) -> None:
+    row = connection.execute(_SQL[query], facts).fetchone()
+    if row is None:
+        raise NotFound(f"there is no {what}", **facts)
+    if row["token"] != token:
+        raise Fenced(f"{what} was taken over: it holds token {row['token']}, not {token}", token=row["token"])

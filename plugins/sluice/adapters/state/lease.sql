@@ -1,0 +1,30 @@
+-- name: hold
+-- Take the request's flight for a run, or extend it; no row if another run has it and its lease has not run out.
+insert into sluice_state.lease as held (key, owner, token, expires_at, progress_at)
+select run.request_key, run.id, nextval('sluice_state.token_seq'),
+    clock_timestamp() + coalesce(%(ttl)s::interval, run.lease_ttl), clock_timestamp()
+from sluice_state.run where run.id = %(run)s
+on conflict (key) do update set
+    owner = excluded.owner,
+    token = case when held.owner = excluded.owner then held.token else excluded.token end,
+    expires_at = excluded.expires_at,
+    progress_at = excluded.progress_at
+where held.owner = excluded.owner or held.expires_at <= clock_timestamp()
+returning held.owner
+
+-- name: holder
+-- Who has the flight of a run's request.
+select run.id as run, lease.owner, lease.expires_at
+from sluice_state.run left join sluice_state.lease on lease.key = run.request_key where run.id = %(run)s
+
+-- name: release
+-- Give the flight back, if the run has it.
+delete from sluice_state.lease where owner = %(run)s
+
+-- name: run_token
+-- The present token of a run.
+select token from sluice_state.run where id = %(run)s
+
+-- name: shard_token
+-- The present token of a shard.
+select token from sluice_state.shard where run = %(run)s and key = %(shard)s

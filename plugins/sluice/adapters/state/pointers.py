@@ -1,0 +1,67 @@
+"""Pointers to artifacts: `sluice_state.artifact` behind the port `PointerStore`."""
+
+from typing import Final
+
+import psycopg
+from psycopg.rows import DictRow
+
+from sluice.adapters.postgres import Database
+from sluice.adapters.queries import Queries
+from sluice.adapters.state import flights
+from sluice.errors import NotFound
+from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
+from sluice.model.base import RunId, ShardKey, Token
+
+_SQL: Final = Queries(__package__, "artifact.sql")
+
+
+class PostgresPointerStore:
+    """Pointers in Postgres."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, pointer: Pointer, token: Token | None = None) -> None:
+        """Record the pointer; with a token, raise `Fenced` unless it is the shard's, or the run's where there is no shard."""
+        run, shard = pointer.ref.run, pointer.ref.shard
+        with self._database.transaction() as connection:
+            if token is not None and shard is None:
+                flights.still_run(connection, run, token)
+            if token is not None and shard is not None:
+                flights.still_shard(connection, run, shard, token)
+            put(connection, pointer)
+
+    def of(self, run: RunId, kind: ArtifactKind, shard: ShardKey | None = None) -> list[Pointer]:
+        """Return the pointers of one kind, ordered by shard and seq."""
+        with self._database.transaction() as connection:
+            rows = connection.execute(_SQL["of_run"], {"run": run, "kind": kind, "shard": shard})
+            return [pointer_from_row(row) for row in rows]
+
+
+def put(connection: psycopg.Connection[DictRow], pointer: Pointer) -> None:
+    """Record the pointer in the caller's transaction; raise `NotFound` if its run or shard is not there."""
+    facts = {**pointer.ref.model_dump(), **pointer.model_dump(exclude={"ref"})}
+    try:
+        connection.execute(_SQL["put"], facts)
+    except psycopg.errors.ForeignKeyViolation as exc:
+        place = f"run {pointer.ref.run}" if pointer.ref.shard is None else f"shard {pointer.ref.shard} of run {pointer.ref.run}"
+        raise NotFound(f"there is no {place} to keep a pointer for", run=pointer.ref.run, shard=pointer.ref.shard) from exc
+
+
+def pointer_from_row(row: DictRow) -> Pointer:
+    """Return the pointer a row stands for."""
+    return Pointer(
+        ref=ArtifactRef(
+            sync=row["sync"],
+            run=RunId(row["run"]),
+            kind=ArtifactKind(row["kind"]),
+            shard=ShardKey(row["shard"]) if row["shard"] is not None else None,
+            seq=row["seq"],
+            variant=row["variant"],
+        ),
+        key=row["key"],
+        bytes=row["bytes"],
+        sha256=row["sha256"],
+        records=row["records"],
+        expires_at=row["expires_at"],
+    )

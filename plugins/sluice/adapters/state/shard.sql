@@ -1,0 +1,67 @@
+-- name: plan
+-- Insert the shards of a run that are not there yet.
+insert into sluice_state.shard (run, key, params, status, watermark, state_version)
+select %(run)s, planned.key, planned.params, %(status)s, planned.watermark, %(state_version)s
+from jsonb_to_recordset(%(plans)s) as planned (key text, params jsonb, watermark text)
+order by planned.key collate "C"
+on conflict (run, key) do nothing
+
+-- name: of_run
+-- The shards of a run, by key.
+select * from sluice_state.shard where run = %(run)s order by key
+
+-- name: get
+-- One shard.
+select * from sluice_state.shard where run = %(run)s and key = %(key)s
+
+-- name: first_pending
+-- The first pending shard of a run.
+select key from sluice_state.shard where run = %(run)s and status = 'pending' order by key limit 1
+
+-- name: claim
+-- Claim one shard, under a new token.
+update sluice_state.shard set
+    status = %(status)s,
+    token = nextval('sluice_state.token_seq'),
+    attempt = attempt + 1,
+    failure_error = null,
+    failure_message = null
+where run = %(run)s and key = %(key)s and status = any(%(sources)s)
+returning *
+
+-- name: claim_next
+-- Claim the first pending shard, past those that somebody else is just claiming, skipping or planning.
+update sluice_state.shard set
+    status = %(status)s,
+    token = nextval('sluice_state.token_seq'),
+    attempt = attempt + 1
+where run = %(run)s and status = 'pending' and key = (
+    select key from sluice_state.shard where run = %(run)s and status = 'pending' order by key limit 1 for update skip locked
+)
+returning *
+
+-- name: checkpoint
+-- Move the cursor, counters and marks of a shard that still is the caller's.
+update sluice_state.shard set
+    cursor = %(cursor)s,
+    exhausted = %(exhausted)s,
+    high_mark = %(high_mark)s,
+    chunks = %(chunks)s,
+    pages = %(pages)s,
+    records = %(records)s,
+    progress_at = now()
+where run = %(run)s and key = %(key)s and token = %(token)s and status = any(%(sources)s)
+returning *
+
+-- name: succeed
+-- Finish a shard that still is the caller's, and that no page follows in.
+update sluice_state.shard set status = %(status)s, progress_at = now()
+where run = %(run)s and key = %(key)s and token = %(token)s and status = any(%(sources)s) and exhausted
+returning *
+
+-- name: fail
+-- Note that a shard that still is the caller's gave up.
+update sluice_state.shard set
+    status = %(status)s, failure_error = %(failure_error)s, failure_message = %(failure_message)s
+where run = %(run)s and key = %(key)s and token = %(token)s and status = any(%(sources)s)
+returning *

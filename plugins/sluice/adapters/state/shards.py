@@ -1,0 +1,161 @@
+"""The shards of runs and their checkpoints: `sluice_state.shard` behind the port `ShardStore`."""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Final
+
+import psycopg
+from psycopg.rows import DictRow
+from psycopg.types.json import Jsonb
+
+from sluice.adapters.postgres import Database
+from sluice.adapters.queries import Queries
+from sluice.adapters.state import flights, journal, pointers
+from sluice.adapters.state.columns import failure_columns, failure_facts, failure_from_row, require_known_version
+from sluice.errors import IllegalTransition, NotFound
+from sluice.model.artifact import Pointer
+from sluice.model.base import RunId, ShardKey, Token
+from sluice.model.lifecycle import SHARD_TRANSITIONS, ShardEvent, ShardStatus, advance, destination, sources
+from sluice.model.run import Failure, Run
+from sluice.model.shard import SHARD_STATE_VERSION, Shard, ShardPlan
+
+_SQL: Final = Queries(__package__, "shard.sql")
+_UNDER_WAY: Final = sources(SHARD_TRANSITIONS, ShardEvent.SUCCEED)
+
+
+class PostgresShardStore:
+    """Shards in Postgres."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def plan(self, run: Run, plans: Sequence[ShardPlan], watermarks: Mapping[ShardKey, str]) -> list[Shard]:
+        """Insert the shards that are not there yet; `Fenced` on an older run token. Return all shards of the run."""
+        planned = [{**plan.model_dump(), "watermark": watermarks.get(plan.key)} for plan in plans]
+        with self._database.transaction() as connection:
+            flights.still_run(connection, run.id, run.token)
+            connection.execute(
+                _SQL["plan"],
+                {
+                    "run": run.id,
+                    "status": ShardStatus.PENDING,
+                    "state_version": SHARD_STATE_VERSION,
+                    "plans": Jsonb(planned),
+                },
+            )
+            journal.note_run(connection, run.id, "plan", run.status, shards=len(planned))
+            return _of(connection, run.id)
+
+    def of(self, run: RunId) -> list[Shard]:
+        """Return the run's shards, ordered by key."""
+        with self._database.transaction() as connection:
+            return _of(connection, run)
+
+    def claim(self, run: RunId, key: ShardKey) -> Shard:
+        """Claim the shard; raise `FlightTaken` while another run of the same request is alive."""
+        with self._database.transaction() as connection:
+            before = _get(connection, run, key)
+            if before.status not in sources(SHARD_TRANSITIONS, ShardEvent.CLAIM):
+                return before
+            flights.take(connection, run)
+            row = connection.execute(_SQL["claim"], {"run": run, "key": key, **_transition(ShardEvent.CLAIM)}).fetchone()
+            return _claimed(connection, row) if row else _get(connection, run, key)
+
+    def claim_next(self, run: RunId) -> Shard | None:
+        """Claim some pending shard; raise `FlightTaken` while another run of the same request is alive."""
+        with self._database.transaction() as connection:
+            if connection.execute(_SQL["first_pending"], {"run": run}).fetchone() is None:
+                return None
+            flights.take(connection, run)
+            row = connection.execute(_SQL["claim_next"], {"run": run, **_transition(ShardEvent.CLAIM)}).fetchone()
+            return _claimed(connection, row) if row else None
+
+    def checkpoint(self, shard: Shard, pointer: Pointer, lease_ttl: timedelta) -> Shard:
+        """Commit the pointer and the cursor behind it together."""
+        with self._database.transaction() as connection:
+            flights.still_shard(connection, shard.run, shard.key, shard.token, lease_ttl)
+            row = connection.execute(_SQL["checkpoint"], {**_identity(shard), **_progress(shard)}).fetchone()
+            if row is None:
+                status = _get(connection, shard.run, shard.key).status
+                raise IllegalTransition(f"shard {shard.key} of run {shard.run} is {status}: only a running one gets further")
+            pointers.put(connection, pointer)
+            return shard_from_row(row)
+
+    def succeed(self, shard: Shard) -> Shard:
+        """The shard is fetched and transformed."""
+        return self._finish(shard, ShardEvent.SUCCEED, "succeed", None)
+
+    def fail(self, shard: Shard, failure: Failure) -> Shard:
+        """The shard gave up; its cursor stands."""
+        return self._finish(shard, ShardEvent.FAIL, "fail", failure)
+
+    def _finish(self, shard: Shard, event: ShardEvent, query: str, failure: Failure | None) -> Shard:
+        with self._database.transaction() as connection:
+            flights.still_shard(connection, shard.run, shard.key, shard.token)
+            facts = {**_identity(shard), **_transition(event), **failure_columns(failure)}
+            row = connection.execute(_SQL[query], facts).fetchone()
+            if row is None:
+                advance(SHARD_TRANSITIONS, _get(connection, shard.run, shard.key).status, event)
+                raise IllegalTransition(f"shard {shard.key} of run {shard.run} has pages left to fetch: it has not succeeded")
+            journal.note_shard(connection, shard.run, shard.key, event, row["status"], **failure_facts(failure))
+            return shard_from_row(row)
+
+
+def shard_from_row(row: DictRow) -> Shard:
+    """Return the shard a row stands for; raise `StateTooNew` if a newer release wrote it."""
+    require_known_version(row, SHARD_STATE_VERSION, f"shard {row['key']} of run {row['run']}")
+    return Shard(
+        run=RunId(row["run"]),
+        key=ShardKey(row["key"]),
+        params=row["params"],
+        status=ShardStatus(row["status"]),
+        cursor=row["cursor"],
+        exhausted=row["exhausted"],
+        watermark=row["watermark"],
+        high_mark=row["high_mark"],
+        chunks=row["chunks"],
+        pages=row["pages"],
+        records=row["records"],
+        attempt=row["attempt"],
+        token=Token(row["token"]),
+        failure=failure_from_row(row),
+        state_version=row["state_version"],
+        progress_at=row["progress_at"],
+    )
+
+
+def _of(connection: psycopg.Connection[DictRow], run: RunId) -> list[Shard]:
+    return [shard_from_row(row) for row in connection.execute(_SQL["of_run"], {"run": run})]
+
+
+def _get(connection: psycopg.Connection[DictRow], run: RunId, key: ShardKey) -> Shard:
+    row = connection.execute(_SQL["get"], {"run": run, "key": key}).fetchone()
+    if row is None:
+        raise NotFound(f"there is no shard {key} of run {run}", run=run, shard=key)
+    return shard_from_row(row)
+
+
+def _claimed(connection: psycopg.Connection[DictRow], row: DictRow) -> Shard:
+    shard = shard_from_row(row)
+    journal.note_shard(connection, shard.run, shard.key, ShardEvent.CLAIM, shard.status, attempt=shard.attempt)
+    return shard
+
+
+def _transition(event: ShardEvent) -> dict[str, Any]:
+    return {"status": destination(SHARD_TRANSITIONS, event), "sources": sources(SHARD_TRANSITIONS, event)}
+
+
+def _identity(shard: Shard) -> dict[str, Any]:
+    return {"run": shard.run, "key": shard.key, "token": shard.token}
+
+
+def _progress(shard: Shard) -> dict[str, Any]:
+    return {
+        "sources": _UNDER_WAY,
+        "cursor": None if shard.cursor is None else Jsonb(shard.cursor),
+        "exhausted": shard.exhausted,
+        "high_mark": shard.high_mark,
+        "chunks": shard.chunks,
+        "pages": shard.pages,
+        "records": shard.records,
+    }
