@@ -110,14 +110,14 @@ class HttpClient:
         limits = self._policy.timeouts
         try:
             yield
-        except ConnectTimeoutError as exc:
-            raise self._unavailable(shown, f"no connection within {limits.connect.total_seconds():g} s") from exc
         except ReadTimeoutError as exc:
             raise self._unavailable(shown, f"nothing was received for {limits.read.total_seconds():g} s") from exc
         except NameResolutionError as exc:
             raise self._unavailable(shown, f"the name of the host of connection {self._endpoint.conn_id} is not known") from exc
         except NewConnectionError as exc:
             raise self._unavailable(shown, "the supplier cannot be connected to") from exc
+        except ConnectTimeoutError as exc:
+            raise self._unavailable(shown, f"no connection within {limits.connect.total_seconds():g} s") from exc
         except LocationValueError as exc:
             raise ConnectionInvalid(f"connection {self._endpoint.conn_id}: the host is no address") from exc
         except SSLError as exc:

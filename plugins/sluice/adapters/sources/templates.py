@@ -29,8 +29,6 @@ class RequestTemplates:
     def __init__(self, source: RestSource) -> None:
         """Compile them; raise `SpecInvalid` with all that cannot be used."""
         problems: list[str] = []
-        if "?" in source.path or "#" in source.path:
-            problems.append("source.path: holds a `?` or `#`; parameters belong under source.query")
         self._path = _compiled(_PATH, "source.path", source.path, problems)
         self._query = {name: _compiled(_QUERY, f"source.query.{name}", text, problems) for name, text in source.query.items()}
         if problems:
