@@ -1,0 +1,47 @@
+"""A run goes by the spec it was admitted with."""
+
+import pytest
+
+from sluice.errors import ArtifactCorrupt, NotFound, SpecInvalid
+from sluice.flow.pinned_spec import pinned_spec
+from sluice.model.artifact import ArtifactKind
+from tests.unit.flow.workshop import RUN, Workshop, sync_spec
+
+
+def test_the_copy_counts_and_not_the_file() -> None:
+    """What admission stored is read back, whole, though the YAML has changed since."""
+    workshop = Workshop()
+    run = workshop.admit()
+    admitted, workshop.spec = workshop.spec, sync_spec(description="edited")
+    assert pinned_spec(workshop.services, run) == admitted
+
+
+def test_a_run_without_its_spec() -> None:
+    """A run whose admission was cut off says what to do."""
+    workshop = Workshop()
+    run = workshop.admit()
+    workshop.memory.pointers.clear()
+    with pytest.raises(NotFound, match=r"run run-1 has no pinned spec.*admit it again"):
+        pinned_spec(workshop.services, run)
+
+
+def test_a_spec_of_another_release() -> None:
+    """A pinned spec with a field this release does not know is refused by name."""
+    workshop = Workshop()
+    run = workshop.admit()
+    (pointer,) = workshop.services.pointers.of(RUN, ArtifactKind.SPEC)
+    data = workshop.artifacts.get(pointer).replace(b'"sync":', b'"novelty":1,"sync":')
+    newer = workshop.artifacts.put(pointer.ref, data, records=1, expires_at=None)
+    workshop.services.pointers.add(newer)
+    with pytest.raises(SpecInvalid, match=r"novelty: Extra inputs.*run-1 was written by another release"):
+        pinned_spec(workshop.services, run)
+
+
+def test_a_damaged_spec() -> None:
+    """Bytes that do not match their pointer are never taken for a spec."""
+    workshop = Workshop()
+    run = workshop.admit()
+    (key,) = workshop.artifacts.objects
+    workshop.artifacts.objects[key] += b" "
+    with pytest.raises(ArtifactCorrupt):
+        pinned_spec(workshop.services, run)

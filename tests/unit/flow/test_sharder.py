@@ -1,0 +1,75 @@
+"""Shards come from the pinned spec, restricted to what was asked for, each with its watermark."""
+
+import pytest
+from structlog.testing import capture_logs
+
+from sluice import log_events
+from sluice.errors import UsageInvalid
+from sluice.flow.sharder import WHOLE, plan_shards
+from sluice.model.base import ShardKey, Token
+from sluice.model.lifecycle import RunStatus, ShardStatus, Step
+from sluice.model.run import Mode
+from tests.unit.flow.workshop import NORTH, RUN, Workshop, sync_spec
+
+
+def test_plans_a_shard_for_each_value() -> None:
+    """Each declared value becomes a pending shard that its templates can see, and the run stands at `shard`."""
+    workshop = Workshop()
+    workshop.admit()
+    with capture_logs() as logs:
+        shards = plan_shards(workshop.services, RUN)
+    assert [(shard.key, shard.params, shard.status, shard.watermark) for shard in shards] == [
+        ("north", {"region": "north"}, ShardStatus.PENDING, None),
+        ("south", {"region": "south"}, ShardStatus.PENDING, None),
+    ]
+    run = workshop.memory.runs[RUN]
+    assert (run.status, run.step) == (RunStatus.RUNNING, Step.SHARD)
+    planned = [entry for entry in logs if entry["event"] == log_events.SHARDS_PLANNED]
+    assert [(entry["shards"], entry["with_watermark"]) for entry in planned] == [(2, 0)]
+
+
+def test_a_sync_without_shards_has_one() -> None:
+    """Where the spec declares none, the whole is one shard without values."""
+    workshop = Workshop(spec=sync_spec(shards=None))
+    workshop.admit()
+    (shard,) = plan_shards(workshop.services, RUN)
+    assert (shard.key, shard.params) == (WHOLE, {})
+
+
+@pytest.mark.parametrize(("mode", "mark"), [(Mode.INCREMENTAL, "2024-01-01"), (Mode.FULL, None)])
+def test_only_incremental_runs_start_at_watermarks(mode: Mode, mark: str | None) -> None:
+    """An incremental run takes each shard's own watermark; a full run looks at everything."""
+    workshop = Workshop()
+    workshop.memory.watermarks["hotels", NORTH] = ("2024-01-01", Token(0))
+    workshop.memory.watermarks["hotels", ShardKey("gone")] = ("2023-01-01", Token(0))
+    workshop.admit(mode=mode)
+    assert [shard.watermark for shard in plan_shards(workshop.services, RUN)] == [mark, None]
+
+
+def test_a_subset_is_planned_alone() -> None:
+    """A run that asks for some shards gets those."""
+    workshop = Workshop()
+    workshop.admit(shards=("south",))
+    assert [shard.key for shard in plan_shards(workshop.services, RUN)] == ["south"]
+
+
+def test_unknown_shards_are_refused() -> None:
+    """A shard nobody declared is named, with those that are; the run fails by it."""
+    workshop = Workshop()
+    workshop.admit(shards=("east", "north"))
+    with pytest.raises(UsageInvalid, match="hotels has no shard east; its shards: north, south"):
+        plan_shards(workshop.services, RUN)
+    assert workshop.memory.shards == {}
+    assert workshop.memory.runs[RUN].status is RunStatus.FAILED
+
+
+def test_planning_again_changes_no_shard() -> None:
+    """Shards that exist stay as they are, cursor, watermark and all."""
+    workshop = Workshop()
+    workshop.admit()
+    plan_shards(workshop.services, RUN)
+    workshop.services.shards.claim(RUN, NORTH)
+    before = dict(workshop.memory.shards)
+    workshop.memory.watermarks["hotels", NORTH] = ("2024-01-01", Token(0))
+    plan_shards(workshop.services, RUN)
+    assert workshop.memory.shards == before
