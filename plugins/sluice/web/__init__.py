@@ -1,1 +1,1 @@
-"""The pages and their API."""
+"""The pages. They know nothing of Airflow: who may see what is handed in."""

@@ -1,0 +1,105 @@
+"""The form of a run: a spec in, Airflow params out; what a person filled in, in, a `RunRequest` out."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from airflow.sdk import Param
+from pydantic import ValidationError
+
+from sluice.errors import UsageInvalid
+from sluice.model.run import Mode, Origin, ReviewMode, RunRequest, Window
+from sluice.model.spec import SyncSpec
+
+_RUN: Final = "What to bring in"
+_REVIEW: Final = "Review"
+
+
+def params_form(spec: SyncSpec) -> dict[str, Param]:
+    """Return the params of a sync's DAG; left as they are, they ask for what the schedule asks for."""
+    modes = list(Mode) if spec.can_increment else [Mode.FULL]
+    form = {
+        "mode": Param(
+            None,
+            type=["null", "string"],
+            enum=[None, *(mode.value for mode in modes)],
+            section=_RUN,
+            description="incremental: what changed since the last publication. full: everything, and what is gone is deleted. "
+            f"Empty: {'incremental' if spec.can_increment else 'full'}.",
+        ),
+        "window_start": _moment("Only what the supplier dates at or after this moment. Needs a window_end."),
+        "window_end": _moment("Only what the supplier dates before this moment. Needs a window_start."),
+    }
+    if spec.shards is not None:
+        form["shards"] = Param(
+            [],
+            type="array",
+            items={"type": "string", "enum": list(spec.shards.values)},
+            uniqueItems=True,
+            examples=list(spec.shards.values),
+            section=_RUN,
+            description="Only these shards; nothing is deleted then. Empty: all of them.",
+        )
+    form["review"] = Param(
+        ReviewMode.POLICY.value,
+        type="string",
+        enum=[mode.value for mode in ReviewMode],
+        section=_REVIEW,
+        description="policy: the sync's review policy decides whether a person has to look. always: a person has to look.",
+    )
+    return form
+
+
+def run_request(spec: SyncSpec, params: Mapping[str, Any], origin: Origin) -> RunRequest:
+    """Return what the form asks for; raise `UsageInvalid` naming every param that cannot be used as it is."""
+    known = set(params_form(spec))
+    problems = [
+        f"{name}: unknown; known params of {spec.sync}: {', '.join(sorted(known))}" for name in sorted(set(params) - known)
+    ]
+    start = _parse_moment("window_start", params.get("window_start"), problems)
+    end = _parse_moment("window_end", params.get("window_end"), problems)
+    if (params.get("window_start") is None) != (params.get("window_end") is None):
+        missing = "window_start" if params.get("window_start") is None else "window_end"
+        problems.append(f"{missing}: a window needs both its start and its end")
+    window = _window(start, end, problems)
+    if problems:
+        raise UsageInvalid("\n".join(problems), problems=problems)
+    try:
+        return RunRequest(
+            sync=spec.sync,
+            mode=params.get("mode"),
+            window=window,
+            shards=tuple(params.get("shards") or ()),
+            review=params.get("review") or ReviewMode.POLICY,
+            origin=origin,
+        )
+    except ValidationError as error:
+        problems = [f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors()]
+        raise UsageInvalid("\n".join(problems), problems=problems) from error
+
+
+def _moment(description: str) -> Param:
+    return Param(None, type=["null", "string"], format="date-time", section=_RUN, description=description)
+
+
+def _parse_moment(name: str, value: Any, problems: list[str]) -> datetime | None:
+    if value is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        problems.append(f"{name}: {value!r} is no date-time such as 2026-01-31T00:00:00Z")
+        return None
+    if moment.tzinfo is None:
+        problems.append(f"{name}: {value} has no time zone; write {value}Z for UTC")
+        return None
+    return moment
+
+
+def _window(start: datetime | None, end: datetime | None, problems: list[str]) -> Window | None:
+    if start is None or end is None:
+        return None
+    if start >= end:
+        problems.append(f"window_end: {end.isoformat()} is not after window_start {start.isoformat()}")
+        return None
+    return Window(start=start, end=end)

@@ -1,0 +1,50 @@
+"""A spec in, the Markdown page that Airflow shows as the DAG's documentation out."""
+
+from sluice.airflow_glue.packet import markdown_text
+from sluice.model.spec import SyncSpec
+from sluice.model.stage import StagePolicy
+
+
+def spec_page(spec: SyncSpec, policy: StagePolicy) -> str:
+    """Return the spec, rendered for reading."""
+    shards = f"`{spec.shards.name}`: {', '.join(spec.shards.values)}" if spec.shards else "one, `all`"
+    limits = spec.review.auto_approve
+    facts = {
+        "stage": f"{spec.stage}, tenant {spec.tenant}, version {spec.version}",
+        "source": f"`{spec.source.path}` of connection `{spec.source.connection}`",
+        "shards": shards,
+        "incremental": f"by `{spec.source.watermark}`" if spec.source.watermark else "no, every run is full",
+        "object": f"key {_names(spec.object.key)}" + (f", version `{spec.object.version}`" if spec.object.version else ""),
+        "target": f"`{spec.target.table}` of connection `{spec.target.connection}`, deletes {spec.target.deletes}",
+        "approved by policy": f"created {limits.created}, changed {limits.changed}, deleted {limits.deleted}, "
+        f"rejected {limits.rejected}; first load: {spec.review.first_load}",
+        "blocked": f"deleted above {spec.review.block.deleted}, or nothing delivered",
+        "review expires after": f"{spec.review.timeout}",
+        "parallel": f"{policy.max_parallel_shards} shards of the stage at a time",
+    }
+    return "\n".join(
+        [
+            f"# {markdown_text(spec.sync)}",
+            "",
+            markdown_text(spec.description),
+            "",
+            "| | |",
+            "| --- | --- |",
+            *(f"| {name} | {value} |" for name, value in facts.items()),
+            "",
+            "| column | type | from | required | |",
+            "| --- | --- | --- | --- | --- |",
+            *(
+                f"| `{field.name}` | {field.type.sql} | `{'.'.join(field.keys)}` | {'yes' if field.required else ''} "
+                f"| {markdown_text(field.description)} |"
+                for field in spec.fields
+            ),
+            "",
+            "A failed shard: clear its mapped task `shards.fetch` with downstream. It goes on from its last checkpoint,",
+            "and the run is reviewed and published again.",
+        ]
+    )
+
+
+def _names(names: tuple[str, ...]) -> str:
+    return ", ".join(f"`{name}`" for name in names)

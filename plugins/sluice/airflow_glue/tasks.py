@@ -1,0 +1,152 @@
+"""The bodies of the tasks: each opens the services, calls one step, and returns what a person wants to see in XCom."""
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk import Asset
+from airflow.sdk.exceptions import AirflowSkipException
+
+from sluice.airflow_glue.params import run_request
+from sluice.airflow_glue.shard_groups import fetch_group, spread, transform_group
+from sluice.airflow_glue.workplace import working
+from sluice.errors import NotFound, RunIncomplete
+from sluice.model.base import ShardKey
+from sluice.model.lifecycle import RunStatus, ShardStatus, Step, Verdict
+from sluice.model.review import Review
+from sluice.model.run import Origin, Run
+from sluice.model.shard import Shard
+from sluice.ports import Services
+
+Report = dict[str, Any]
+"""What a task leaves in XCom: figures and ids, never data."""
+
+
+@dataclass(frozen=True)
+class SyncTasks:
+    """The tasks of one sync. Steps are imported when a task runs, so that parsing a DAG stays light."""
+
+    sync: str
+    include: Path
+    asset: Asset
+
+    def admit(self) -> Report:
+        """Open the run that the params ask for."""
+        from sluice.flow.admission import admit
+
+        with working(Step.ADMIT, self.include) as work:
+            dag_run = work.context["dag_run"]
+            origin = Origin(dag_id=dag_run.dag_id, dag_run_id=dag_run.run_id)
+            request = run_request(work.services.spec(self.sync), work.context["params"], origin)
+            run = admit(work.services, request, work.run_id)
+            return {"run": run.id, "mode": run.mode.value, "request_key": run.request_key}
+
+    def shard(self) -> list[dict[str, object]]:
+        """Plan the shards, and return one group of them for each mapped task."""
+        from sluice.flow.sharder import plan_shards
+
+        with working(Step.SHARD, self.include) as work:
+            shards = plan_shards(work.services, work.run_id)
+            policy = work.services.policy(work.services.runs.get(work.run_id).stage)
+            return spread([shard.key for shard in shards], policy.groups)
+
+    def fetch(self, group: dict[str, Any]) -> Report:
+        """Fetch a group's shards."""
+        from sluice.flow.fetcher import fetch
+
+        with working(Step.FETCH, self.include) as work:
+            fetch_shard = partial(fetch, work.services, work.run_id)
+            return _shards_report(fetch_group(work.services.shards, work.run_id, _keys(group), fetch_shard))
+
+    def transform(self, group: dict[str, Any]) -> Report:
+        """Transform those of a group's shards that were fetched."""
+        from sluice.flow.transformer import transform
+
+        with working(Step.TRANSFORM, self.include) as work:
+            transform_shard = partial(transform, work.services, work.run_id)
+            return _shards_report(transform_group(work.services.shards, work.run_id, _keys(group), transform_shard))
+
+    def review(self) -> Report:
+        """Compare the shards that came in with the ledger."""
+        from sluice.flow.reviewer import review
+
+        with working(Step.REVIEW, self.include) as work:
+            made = review(work.services, work.run_id)
+            return {
+                "review": made.id,
+                "verdict": made.verdict.value,
+                "reasons": list(made.reasons),
+                "figures": made.figures.model_dump(mode="json"),
+            }
+
+    def publish(self) -> Report:
+        """Publish what was approved, and emit the asset event; skip where there is nothing to publish, or no approval."""
+        from sluice.flow.publisher import publish
+
+        with working(Step.PUBLISH, self.include) as work:
+            review = work.services.reviews.latest(work.run_id)
+            if review is not None and review.verdict in {Verdict.REJECTED, Verdict.SUPERSEDED}:
+                raise AirflowSkipException(f"review {review.id} was {review.verdict}{_by(review)}: nothing is published")
+            publication = publish(work.services, work.run_id)
+            if publication is None:
+                raise AirflowSkipException("the target holds just what the supplier has: nothing to publish")
+            report: Report = {
+                "publication": publication.id,
+                "review": publication.review,
+                "run": publication.run,
+                "counts": {outcome.value: count for outcome, count in publication.counts.items()},
+            }
+            work.context["outlet_events"][self.asset].extra = report
+            return report
+
+    def settle(self) -> Report:
+        """End the run; raise `RunIncomplete`, saying what failed and what to clear, unless it brought in everything."""
+        from sluice.flow.settlement import settle
+
+        with working(Step.SETTLE, self.include) as work:
+            try:
+                run = settle(work.services, work.run_id)
+            except NotFound as error:
+                raise RunIncomplete("the run was never opened: the log of the task `admit` says why") from error
+            if run.status in {RunStatus.FAILED, RunStatus.PARTIAL}:
+                raise RunIncomplete(_what_to_mend(work.services, run), status=run.status.value)
+            return {"run": run.id, "status": run.status.value}
+
+
+def _keys(group: dict[str, Any]) -> list[ShardKey]:
+    return [ShardKey(key) for key in group["shards"]]
+
+
+def _shards_report(shards: list[Shard]) -> Report:
+    return {
+        shard.key: {"status": shard.status.value, "pages": shard.pages, "records": shard.records, "attempt": shard.attempt}
+        for shard in shards
+    }
+
+
+def _by(review: Review) -> str:
+    if review.decision is None:
+        return ""
+    comment = f": {review.decision.comment}" if review.decision.comment else ""
+    return f" by {review.decision.by}{comment}"
+
+
+def _what_to_mend(services: Services, run: Run) -> str:
+    """Say, for a person who looks at a red DagRun, what failed and what to clear."""
+    failed = [shard for shard in services.shards.of(run.id) if shard.status not in {ShardStatus.SUCCEEDED, ShardStatus.SKIPPED}]
+    lines = [f"run {run.id} ended {run.status}"]
+    if run.failure:
+        lines.append(f"{run.failure.error}: {run.failure.message}")
+    lines += [
+        f"shard {shard.key} is {shard.status}" + (f": {shard.failure.error}: {shard.failure.message}" if shard.failure else "")
+        for shard in failed
+    ]
+    if failed:
+        lines.append(
+            f"to bring in what is missing, clear the failed mapped tasks `shards.fetch` ({', '.join(s.key for s in failed)}) "
+            "with downstream: each goes on from its last checkpoint, then the run is reviewed and published again"
+        )
+    else:
+        lines.append("to go on, clear the task that failed, with downstream")
+    return "\n".join(lines)

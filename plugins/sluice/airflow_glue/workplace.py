@@ -1,0 +1,52 @@
+"""Where a task works: its DagRun in; services, run id and log fields out, and errors as Airflow understands them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import structlog
+from airflow.sdk import get_current_context
+from airflow.sdk.configuration import conf
+
+from sluice.airflow_glue.outcomes import airflow_outcomes
+from sluice.airflow_glue.run_ids import run_id_of
+from sluice.model.base import RunId
+from sluice.model.lifecycle import Step
+from sluice.ports import Services
+from sluice.settings import Settings, load_settings
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """What a task attempt works with."""
+
+    services: Services
+    run_id: RunId
+    context: Any
+    """Airflow's context of the task attempt."""
+
+
+def settings(include: Path | None = None) -> Settings:
+    """Return the settings; the include folder is the given one, `SLUICE_INCLUDE`, or the one beside the dags folder."""
+    loaded = load_settings()
+    if include is not None:
+        return loaded.model_copy(update={"include": include})
+    if "include" in loaded.model_fields_set:
+        return loaded
+    return loaded.model_copy(update={"include": Path(conf.get("core", "dags_folder")).parent / "include"})
+
+
+@contextmanager
+def working(step: Step, include: Path) -> Iterator[Workplace]:
+    """Open the services for one attempt of one task; what is logged meanwhile names run, step and attempt."""
+    from sluice.airflow_glue.connections import AirflowConnections
+    from sluice.wiring import open_services
+
+    context = get_current_context()
+    dag_run = context["dag_run"]
+    run_id = run_id_of(dag_run.dag_id, dag_run.run_id)
+    bound = structlog.contextvars.bound_contextvars(run=run_id, step=step.value, attempt=context["ti"].try_number)
+    with airflow_outcomes(), bound, open_services(settings(include), AirflowConnections()) as services:
+        yield Workplace(services=services, run_id=run_id, context=context)

@@ -1,0 +1,40 @@
+"""A review in, some of the objects it is about out: read from its diff artifact."""
+
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Final
+
+from sluice.model import rows
+from sluice.model.ledger import Outcome
+from sluice.model.review import Review
+from sluice.ports import Services
+
+_SAMPLES: Final = 20
+_LARGEST_DIFF: Final = 16_000_000
+"""Bytes a page is ready to fetch from the object store."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One object of a diff: where its new row comes from, and the version the ledger holds."""
+
+    key: str
+    shard: str | None
+    old_version: int | None
+
+
+def samples_of(services: Services, review: Review) -> dict[Outcome, list[Sample]] | None:
+    """Return some objects of each outcome, in key order; None if the diff is too large to look into for a page."""
+    if review.diff.bytes > _LARGEST_DIFF:
+        return None
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    columns = [rows.KEY, rows.OUTCOME, rows.SHARD, rows.OLD_VERSION]
+    diff = pq.read_table(BytesIO(services.artifacts.get(review.diff)), columns=columns)
+    found: dict[Outcome, list[Sample]] = {}
+    for outcome in Outcome:
+        some = diff.filter(pc.equal(diff[rows.OUTCOME], outcome.value)).slice(0, _SAMPLES).to_pylist()
+        if some:
+            found[outcome] = [Sample(row[rows.KEY], row[rows.SHARD], row[rows.OLD_VERSION]) for row in some]
+    return found

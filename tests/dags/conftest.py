@@ -1,0 +1,111 @@
+"""An Airflow of its own for the tests of this folder: its metadata in the session's Postgres, its home thrown away."""
+
+import atexit
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sluice.cli.local.postgres import PostgresServer
+from sluice.ports import ConnectionInfo
+from tests.dags.driving import DrivenAirflow, driven
+from tests.support.servers import PROJECT, Supplier
+
+HOME = Path(tempfile.mkdtemp(prefix="sluice-airflow-"))
+atexit.register(shutil.rmtree, HOME, ignore_errors=True)
+
+ENVIRONMENT = {
+    "AIRFLOW_HOME": str(HOME),
+    "AIRFLOW__CORE__DAGS_FOLDER": str(HOME / "dags"),
+    "AIRFLOW__CORE__PLUGINS_FOLDER": str(PROJECT / "plugins"),
+    "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+    "AIRFLOW__CORE__UNIT_TEST_MODE": "False",
+    "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "ann:admin,vic:viewer",
+    "AIRFLOW__API_AUTH__JWT_SECRET": "a secret of the tests " * 4,
+    "AIRFLOW__LOGGING__LOGGING_LEVEL": "WARNING",
+    "SLUICE_INCLUDE": str(HOME / "include"),
+}
+
+STAGES = """
+defaults: {task_retries: 0, retry: {attempts: 1, base: 0s, cap: 0s}, chunk_bytes: 20kB}
+stages:
+  hotel-content: {}
+  in-one-group: {groups: 1}
+"""
+
+with pytest.MonkeyPatch.context() as _patch:
+    for _name, _value in ENVIRONMENT.items():
+        _patch.setenv(_name, _value)
+    import airflow.sdk
+
+
+@pytest.fixture(scope="package")
+def airflow_home(postgres: PostgresServer) -> Iterator[Path]:
+    """The home of an Airflow with an empty metadata database; `dags` and `include` in it are this folder's."""
+    postgres.ensure_database("airflow")
+    lay_out_syncs()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in ENVIRONMENT.items():
+            patch.setenv(name, value)
+        patch.setenv("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", postgres.uri("airflow", "postgresql+psycopg"))
+        from airflow import settings
+        from airflow.utils.db import initdb
+
+        settings.configure_vars()
+        settings.reconfigure_orm()
+        initdb()
+        yield HOME
+        settings.dispose_orm()
+
+
+def lay_out_syncs() -> None:
+    """Write the DAGs and specs of the tests: the project's hotels in small pages, and once more with all shards in one task."""
+    spec = (PROJECT / "include" / "syncs" / "hotels.yaml").read_text().replace('limit: "500"', 'limit: "50"')
+    (HOME / "include" / "syncs").mkdir(parents=True)
+    (HOME / "include" / "stages.yaml").write_text(STAGES)
+    (HOME / "include" / "syncs" / "hotels.yaml").write_text(spec)
+    grouped = spec.replace("sync: hotels ", "sync: grouped ").replace("hotel-content", "in-one-group")
+    (HOME / "include" / "syncs" / "grouped.yaml").write_text(grouped.replace("public.hotels", "public.grouped"))
+    (HOME / "dags").mkdir()
+    shutil.copy(PROJECT / "dags" / "hotels.py", HOME / "dags")
+    (HOME / "dags" / "grouped.py").write_text((PROJECT / "dags" / "hotels.py").read_text().replace("hotels", "grouped"))
+
+
+@pytest.fixture
+def connections(
+    monkeypatch: pytest.MonkeyPatch,
+    airflow_home: Path,
+    database: ConnectionInfo,
+    artifacts: ConnectionInfo,
+    supplier: Supplier,
+) -> None:
+    """The connections of a sync, defined as Airflow connections in the environment."""
+    for conn_id, info in {
+        "sluice_state": database,
+        "sluice_target": database,
+        "sluice_artifacts": artifacts,
+        "demo_supplier": supplier.connection,
+    }.items():
+        monkeypatch.setenv(f"AIRFLOW_CONN_{conn_id.upper()}", as_json(info))
+
+
+def as_json(info: ConnectionInfo) -> str:
+    """Return a connection as Airflow reads it from the environment."""
+    fields = ("conn_type", "host", "port", "login", "password", "schema")
+    return json.dumps({name: getattr(info, name) for name in fields} | {"extra": dict(info.extra)})
+
+
+@pytest.fixture(scope="package")
+def airflow_session(airflow_home: Path) -> Iterator[DrivenAirflow]:
+    """An Airflow with its API, for all tests of this folder: to start it takes seconds."""
+    with driven(airflow_home) as started:
+        yield started
+
+
+@pytest.fixture
+def airflow(airflow_session: DrivenAirflow, connections: None) -> DrivenAirflow:
+    """That Airflow, with the connections of a sync to a database, a bucket and a supplier of the test's own."""
+    return airflow_session

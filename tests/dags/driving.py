@@ -1,0 +1,162 @@
+"""A DagRun in, its task instances' states out: what scheduler, worker and a person do, in this process."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fastapi.testclient import TestClient
+
+States = dict[str, str]
+
+
+@dataclass
+class DrivenAirflow:
+    """An Airflow whose scheduler and worker this process plays; its API is the real one."""
+
+    client: TestClient
+    home: Path
+
+    def trigger(self, dag_id: str, **conf: Any) -> str:
+        """Trigger a DAG with this form filled in; return the DagRun's id."""
+        answer = self.client.post(f"/api/v2/dags/{dag_id}/dagRuns", json={"logical_date": None, "conf": conf})
+        assert answer.status_code == 200, answer.text
+        return str(answer.json()["dag_run_id"])
+
+    def drive(self, dag_id: str, run_id: str) -> States:
+        """Run what can be run until the DagRun ends or waits for a person; return the states, the DagRun's under ``""``."""
+        from airflow.models.dagrun import DagRun
+        from airflow.sdk.definitions.dag import _run_task
+        from airflow.utils.session import create_session
+        from airflow.utils.state import DagRunState, TaskInstanceState
+
+        from sluice.airflow_glue import sync_dag
+
+        dag = sync_dag(dag_id.removeprefix("sluice_"))
+        with create_session() as session:
+            run = session.query(DagRun).filter_by(dag_id=dag_id, run_id=run_id).one()
+            run.dag = serialized(dag_id, session)
+            run.state = DagRunState.RUNNING
+            session.commit()
+            while run.state == DagRunState.RUNNING:
+                session.expire_all()
+                ready, _ = run.update_state(session=session)
+                for instance in ready:
+                    instance.try_number += 1
+                    instance.state = TaskInstanceState.SCHEDULED
+                session.commit()
+                due = [i for i in run.get_task_instances(session=session) if i.state == TaskInstanceState.SCHEDULED]
+                if not due:
+                    break
+                for instance in due:
+                    _run_task(ti=instance, task=dag.task_dict[instance.task_id])
+            session.expire_all()
+            states = {named(i): str(i.state) for i in run.get_task_instances(session=session)}
+            return {"": str(run.state), **states}
+
+    def clear(self, dag_id: str, run_id: str, task_id: str, map_index: int) -> None:
+        """Clear one mapped task with all that comes after it, as a person does."""
+        body = {
+            "dry_run": False,
+            "dag_run_id": run_id,
+            "task_ids": [[task_id, map_index]],
+            "include_downstream": True,
+            "only_failed": False,
+            "reset_dag_runs": True,
+        }
+        answer = self.client.post(f"/api/v2/dags/{dag_id}/clearTaskInstances", json=body)
+        assert answer.status_code == 200, answer.text
+
+    def question(self, dag_id: str, run_id: str) -> dict[str, Any]:
+        """Return what the gate asks."""
+        answer = self.client.get(gate(dag_id, run_id))
+        assert answer.status_code == 200, answer.text
+        return dict(answer.json())
+
+    def answer(self, dag_id: str, run_id: str, choice: str, **params: Any) -> None:
+        """Answer the gate, as a person does in Airflow's form."""
+        body = {"chosen_options": [choice], "params_input": params}
+        answer = self.client.patch(gate(dag_id, run_id), json=body)
+        assert answer.status_code == 200, answer.text
+
+    def let_it_expire(self, dag_id: str, run_id: str) -> None:
+        """Let the time of the gate be over, and the scheduler notice."""
+        from datetime import timedelta
+
+        from airflow.jobs.job import Job
+        from airflow.jobs.scheduler_job_runner import SchedulerJobRunner
+        from airflow.models.taskinstance import TaskInstance
+        from airflow.utils import timezone
+        from airflow.utils.session import create_session
+
+        with create_session() as session:
+            instance = session.query(TaskInstance).filter_by(dag_id=dag_id, run_id=run_id, task_id="gate").one()
+            assert instance.trigger_timeout is not None
+            instance.trigger_timeout = timezone.utcnow() - timedelta(seconds=1)
+        SchedulerJobRunner(Job()).check_awaiting_input_timeouts()
+
+    def names(self, dag_id: str, run_id: str) -> dict[str, list[str]]:
+        """Return the names of the mapped tasks, as the UI shows them."""
+        answer = self.client.get(f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances")
+        assert answer.status_code == 200, answer.text
+        names: dict[str, list[str]] = {}
+        for instance in sorted(answer.json()["task_instances"], key=lambda one: (one["task_id"], one["map_index"])):
+            if instance["map_index"] >= 0:
+                names.setdefault(instance["task_id"], []).append(instance["rendered_map_index"])
+        return names
+
+    def asset_events(self, uri: str) -> list[dict[str, Any]]:
+        """Return what came with the events of an asset, oldest first."""
+        assets = self.client.get("/api/v2/assets", params={"uri_pattern": uri}).json()["assets"]
+        query = {"asset_id": assets[0]["id"], "order_by": "timestamp"}
+        return [event["extra"] for event in self.client.get("/api/v2/assets/events", params=query).json()["asset_events"]]
+
+    def xcom(self, dag_id: str, run_id: str, task_id: str) -> Any:
+        """Return what a task left behind."""
+        answer = self.client.get(
+            f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/xcomEntries/return_value?deserialize=true"
+        )
+        assert answer.status_code == 200, answer.text
+        return answer.json()["value"]
+
+
+@contextmanager
+def driven(home: Path) -> Iterator[DrivenAirflow]:
+    """Yield an Airflow that knows the DAGs of its folder."""
+    from airflow.api_fastapi.app import create_app, get_auth_manager
+    from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
+    from airflow.dag_processing.bundles.manager import DagBundlesManager
+    from airflow.dag_processing.dagbag import BundleDagBag, sync_bag_to_db
+
+    DagBundlesManager().sync_bundles_to_db()
+    bag = BundleDagBag(dag_folder=home / "dags", bundle_path=home / "dags", bundle_name="dags-folder")
+    sync_bag_to_db(bag, "dags-folder", None)
+    with TestClient(create_app(), follow_redirects=False) as client:
+        client.headers["Authorization"] = (
+            f"Bearer {token(get_auth_manager(), SimpleAuthManagerUser(username='ann', role='admin'))}"
+        )
+        yield DrivenAirflow(client, home)
+
+
+def token(manager: Any, user: Any) -> str:
+    """Return what a user of that role logs in with."""
+    return str(manager.generate_jwt(user))
+
+
+def gate(dag_id: str, run_id: str) -> str:
+    """Return where the gate's question stands in the API."""
+    return f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances/gate/-1/hitlDetails"
+
+
+def serialized(dag_id: str, session: Any) -> Any:
+    """Return a DAG as the scheduler knows it."""
+    from airflow.models.serialized_dag import SerializedDagModel
+
+    return SerializedDagModel.get_dag(dag_id, session=session)
+
+
+def named(instance: Any) -> str:
+    """Return a task instance's name: the step, and the map index where it has one."""
+    step = str(instance.task_id).removeprefix("shards.")
+    return step if instance.map_index < 0 else f"{step}[{instance.map_index}]"

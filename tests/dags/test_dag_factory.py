@@ -1,0 +1,81 @@
+"""What the factory makes of a spec: tasks, their order, their rules, and the form."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sluice.flow.pipeline import PIPELINE
+
+
+@pytest.fixture
+def dag(airflow_home: Path) -> Any:
+    """The DAG of the sync `hotels`."""
+    from sluice.airflow_glue import sync_dag
+
+    return sync_dag("hotels")
+
+
+def test_the_order_is_the_pipeline_s(dag: Any) -> None:
+    """The tasks are the pipeline's steps in its order; those of shard grain are one mapped group."""
+    order = [task.task_id.removeprefix("shards.") for task in dag.topological_sort()]
+    assert order == [step.step.value for step in PIPELINE]
+    mapped = {task.task_id for task in dag.tasks if task.get_closest_mapped_task_group() is not None}
+    assert mapped == {f"shards.{step.step.value}" for step in PIPELINE if step.grain == "shard"}
+
+
+def test_only_fetching_takes_slots_of_the_stage_s_pool(dag: Any) -> None:
+    """The pool named after the stage limits fetching and nothing else."""
+    assert {task.task_id: task.pool for task in dag.tasks if task.pool != "default_pool"} == {
+        "shards.fetch": "sluice_hotel_content"
+    }
+
+
+def test_trigger_rules(dag: Any) -> None:
+    """A failed shard stops no review of the others, nothing but an approval leads to publishing, and the end always comes."""
+    rules = {task.task_id: task.trigger_rule.value for task in dag.tasks}
+    assert rules == {
+        "admit": "all_success",
+        "shard": "all_success",
+        "shards.fetch": "all_success",
+        "shards.transform": "all_success",
+        "review": "all_done_min_one_success",
+        "gate": "all_success",
+        "publish": "all_success",
+        "settle": "all_done",
+    }
+
+
+def test_a_task_of_several_shards_is_transformed_though_one_failed(airflow_home: Path) -> None:
+    """Where shards share a task, its transform runs after its fetch, whatever became of it."""
+    from sluice.airflow_glue import sync_dag
+
+    assert sync_dag("grouped").get_task("shards.transform").trigger_rule.value == "all_done"
+
+
+def test_what_the_spec_says_is_on_the_dag(dag: Any) -> None:
+    """Schedule, tags, documentation and the policy's retries come from spec and stage."""
+    assert dag.dag_id == "sluice_hotels"
+    assert dag.schedule == "@daily"
+    assert not dag.catchup
+    assert dag.max_active_runs > 1
+    assert dag.tags == {"sluice", "hotel-content", "default"}
+    assert "`public.hotels`" in dag.doc_md
+    assert {task.retries for task in dag.tasks} == {0}
+    assert {task.owner for task in dag.tasks} == {"sluice"}
+
+
+def test_nothing_approves_by_default(dag: Any) -> None:
+    """The gate has no answer of its own, offers the three there are, and expires as the spec says."""
+    gate = dag.get_task("gate")
+    assert gate.defaults is None
+    assert gate.options == ["Approve", "Approve without deletions", "Reject"]
+    assert gate.response_timeout.total_seconds() == 24 * 3600
+    assert set(gate.serialized_params) == {"comment"}
+
+
+def test_the_form(dag: Any) -> None:
+    """Left as it is, the form asks for what the schedule asks for; declared shards can be picked from a list."""
+    assert dag.params.dump() == {"mode": None, "window_start": None, "window_end": None, "shards": [], "review": "policy"}
+    assert dag.params.get_param("shards").schema["examples"] == ["tokyo", "brittany"]
+    assert all(dag.params.get_param(name).description for name in dag.params)

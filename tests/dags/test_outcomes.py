@@ -1,0 +1,47 @@
+"""Errors: each leaves a task as exactly one of Airflow's retry, fail and skip."""
+
+import pytest
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+
+from sluice import errors
+from sluice.airflow_glue.outcomes import TaskOutcome, airflow_outcomes, outcome_of
+from sluice.errors import Fenced, OutcomeUnknown, Permanent, Retryable, ShardsFailed, SluiceError, SupplierUnavailable
+
+
+def leaves(kind: type[SluiceError]) -> list[type[SluiceError]]:
+    """Return a kind of error and all its kinds."""
+    return [kind, *(leaf for child in kind.__subclasses__() for leaf in leaves(child))]
+
+
+@pytest.mark.parametrize(
+    ("branch", "outcome"),
+    [
+        (Retryable, TaskOutcome.RETRY),
+        (OutcomeUnknown, TaskOutcome.RETRY),
+        (Permanent, TaskOutcome.FAIL),
+        (Fenced, TaskOutcome.SKIP),
+    ],
+)
+def test_every_error_of_a_branch_has_its_outcome(branch: type[SluiceError], outcome: TaskOutcome) -> None:
+    """The branch of the tree decides, so that a new leaf needs no new rule."""
+    for leaf in leaves(branch):
+        error = leaf(["a problem"]) if leaf is errors.SpecInvalid else leaf("why")  # type: ignore[arg-type]
+        assert outcome_of(error) is outcome, leaf
+
+
+def test_several_failed_shards_are_tried_again_if_one_of_them_is_worth_it() -> None:
+    """A group of shards is retried where a repetition may bring in one of them."""
+    assert outcome_of(ShardsFailed("why", is_retryable=True)) is TaskOutcome.RETRY
+    assert outcome_of(ShardsFailed("why", is_retryable=False)) is TaskOutcome.FAIL
+
+
+def test_what_leaves_a_task() -> None:
+    """Airflow retries what passes as it is, and does not retry its own fail and skip, which name the error."""
+    with pytest.raises(SupplierUnavailable), airflow_outcomes():
+        raise SupplierUnavailable
+    with pytest.raises(AirflowFailException, match="TargetMismatch: the table has no column"), airflow_outcomes():
+        raise errors.TargetMismatch("the table has no column")
+    with pytest.raises(AirflowSkipException, match="Fenced"), airflow_outcomes():
+        raise Fenced
+    with pytest.raises(ZeroDivisionError), airflow_outcomes():
+        _ = 1 / 0

@@ -1,0 +1,70 @@
+"""The form of a run: what it says becomes a request, and what makes no sense is refused by name."""
+
+from typing import Any
+
+import pytest
+
+from sluice.adapters.spec_files import SpecFiles
+from sluice.airflow_glue.params import params_form, run_request
+from sluice.errors import UsageInvalid
+from sluice.model.run import Mode, Origin, ReviewMode, RunRequest
+from sluice.model.spec import SyncSpec
+from tests.support.servers import PROJECT
+
+START, END = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00+01:00"
+
+
+@pytest.fixture(scope="module")
+def spec() -> SyncSpec:
+    """The project's own sync."""
+    return SpecFiles(PROJECT / "include").sync("hotels")
+
+
+def requested(spec: SyncSpec, **params: Any) -> RunRequest:
+    """Return what the form asks for when this much of it is filled in."""
+    return run_request(spec, {**{name: param.value for name, param in params_form(spec).items()}, **params}, Origin())
+
+
+def test_an_untouched_form_asks_for_what_the_schedule_does(spec: SyncSpec) -> None:
+    """No mode, no window, all shards, review by policy."""
+    assert requested(spec) == RunRequest(sync="hotels", origin=Origin())
+
+
+def test_a_filled_form(spec: SyncSpec) -> None:
+    """Everything that is filled in arrives."""
+    request = requested(spec, mode="full", window_start=START, window_end=END, shards=["tokyo"], review="always")
+    assert request.mode is Mode.FULL
+    assert request.window is not None
+    assert (request.window.start.isoformat(), request.window.end.isoformat()) == (
+        "2026-01-01T00:00:00+00:00",
+        "2026-02-01T00:00:00+01:00",
+    )
+    assert request.shards == ("tokyo",)
+    assert request.review is ReviewMode.ALWAYS
+
+
+@pytest.mark.parametrize(
+    ("params", "name"),
+    [
+        ({"window_start": START}, "window_end"),
+        ({"window_end": END}, "window_start"),
+        ({"window_start": END, "window_end": START}, "window_end"),
+        ({"window_start": START, "window_end": START}, "window_end"),
+        ({"window_start": "yesterday", "window_end": END}, "window_start"),
+        ({"window_start": "2026-01-01T00:00:00", "window_end": END}, "window_start"),
+        ({"mode": "replay"}, "mode"),
+        ({"review": "never"}, "review"),
+        ({"shards": [7]}, "shards"),
+        ({"force": True}, "force"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_by_name(spec: SyncSpec, params: dict[str, Any], name: str) -> None:
+    """The message names the param, whichever way it is wrong."""
+    with pytest.raises(UsageInvalid, match=rf"(?m)^{name}"):
+        requested(spec, **params)
+
+
+def test_a_sync_that_cannot_increment_does_not_offer_it(spec: SyncSpec) -> None:
+    """Without a watermark field the form has one mode."""
+    plain = spec.model_copy(update={"source": spec.source.model_copy(update={"watermark": None})})
+    assert params_form(plain)["mode"].schema["enum"] == [None, "full"]
