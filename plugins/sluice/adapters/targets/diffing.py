@@ -19,14 +19,14 @@ _SQL: Final = Queries(__package__, "diffing.sql")
 
 DIFF_SCHEMA: Final = pa.schema(
     [
-        ("key", pa.string()),
+        (rows.KEY, pa.string()),
         (rows.OUTCOME, pa.string()),
         (rows.SHARD, pa.string()),
         (rows.SEQ, pa.int32()),
         (rows.POSITION, pa.int32()),
-        ("version", pa.int64()),
-        ("raw_hash", pa.string()),
-        ("row_hash", pa.string()),
+        (rows.VERSION, pa.int64()),
+        (rows.RAW_HASH, pa.string()),
+        (rows.ROW_HASH, pa.string()),
         (rows.OLD_STATE, pa.string()),
         (rows.OLD_HASH, pa.string()),
         (rows.OLD_RAW_HASH, pa.string()),

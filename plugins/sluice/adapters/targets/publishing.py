@@ -55,7 +55,8 @@ class PostgresPublishing:
         self._run("create_approved")
         columns = sql.SQL(", ").join(sql.SQL("{} text").format(sql.Identifier(field.name)) for field in self._table.fields)
         self._cursor.execute(sql.SQL(_SQL["create_incoming"]).format(columns))
-        copy_in(self._cursor, "approved", read_parquet(diff))
+        table = read_parquet(diff)
+        copy_in(self._cursor, "approved", table.rename_columns([name.removeprefix("_") for name in table.column_names]))
         if not with_deletes:
             self._run("leave_deletions_out")
         if self._run("find_moved").rowcount:
