@@ -70,13 +70,14 @@ class RunStore(Protocol):
     def enter(self, run: RunId, step: Step, lease_ttl: timedelta) -> Run:
         """Put the run at `step`, `running`, with a new token that fences every earlier one; renew its lease.
 
-        Reopens a failed, partial or cancelled run. A run that succeeded is returned unchanged.
+        Reopens a failed, partial or cancelled run. A run that succeeded is returned unchanged. Raises `FlightTaken` while
+        another run of the same request has a lease that has not expired.
         """
 
     def end(self, run: Run, event: RunEvent, failure: Failure | None = None) -> Run:
         """Let `event` (park, succeed, end-partial, fail, cancel) happen to the run; raise `Fenced` on an older token.
 
-        An event that ends the run releases its flight.
+        An event that ends or parks the run releases its flight.
         """
 
     def recent(self, sync: str | None, statuses: Sequence[RunStatus], limit: int) -> list[Run]:
@@ -95,7 +96,8 @@ class ShardStore(Protocol):
     def claim(self, run: RunId, key: ShardKey) -> Shard:
         """Make the shard `running` with a new token and one more attempt.
 
-        Returns it unchanged if it has succeeded or is skipped. Raises `NotFound` if the run has no such shard.
+        Returns it unchanged if it has succeeded or is skipped. Raises `NotFound` if the run has no such shard, and
+        `FlightTaken` while another run of the same request has a lease that has not expired.
         """
 
     def claim_next(self, run: RunId) -> Shard | None:
@@ -108,7 +110,7 @@ class ShardStore(Protocol):
         """
 
     def succeed(self, shard: Shard) -> Shard:
-        """The shard is fetched and transformed; `Fenced` on an older token."""
+        """The shard is fetched and transformed; its high mark is kept. `Fenced` on an older token."""
 
     def fail(self, shard: Shard, failure: Failure) -> Shard:
         """The shard gave up; its cursor stands. `Fenced` on an older token."""

@@ -54,8 +54,8 @@ where run = %(run)s and key = %(key)s and token = %(token)s and status = any(%(s
 returning *
 
 -- name: succeed
--- Finish a shard that still is the caller's, and that no page follows in.
-update sluice_state.shard set status = %(status)s, progress_at = now()
+-- Finish a shard that still is the caller's, and that no page follows in, with the mark its transformation has found.
+update sluice_state.shard set status = %(status)s, high_mark = %(high_mark)s, progress_at = now()
 where run = %(run)s and key = %(key)s and token = %(token)s and status = any(%(sources)s) and exhausted
 returning *
 

@@ -82,7 +82,7 @@ class PostgresShardStore:
             return shard_from_row(row)
 
     def succeed(self, shard: Shard) -> Shard:
-        """The shard is fetched and transformed."""
+        """The shard is fetched and transformed; its mark is kept."""
         return self._finish(shard, ShardEvent.SUCCEED, "succeed", None)
 
     def fail(self, shard: Shard, failure: Failure) -> Shard:
@@ -92,7 +92,7 @@ class PostgresShardStore:
     def _finish(self, shard: Shard, event: ShardEvent, query: str, failure: Failure | None) -> Shard:
         with self._database.transaction() as connection:
             flights.still_shard(connection, shard.run, shard.key, shard.token)
-            facts = {**_identity(shard), **_transition(event), **failure_columns(failure)}
+            facts = {**_identity(shard), "high_mark": shard.high_mark, **_transition(event), **failure_columns(failure)}
             row = connection.execute(_SQL[query], facts).fetchone()
             if row is None:
                 advance(SHARD_TRANSITIONS, _get(connection, shard.run, shard.key).status, event)

@@ -1,0 +1,63 @@
+"""The stores of state twice: in memory, as unit tests use them, and on Postgres. Every suite here runs on both."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from sluice.adapters.postgres import Database
+from sluice.adapters.state import (
+    PostgresDeadLetterStore,
+    PostgresPointerStore,
+    PostgresReviewStore,
+    PostgresRunStore,
+    PostgresShardStore,
+    PostgresWatermarkStore,
+)
+from sluice.errors import StateUnavailable
+from sluice.ports import DeadLetterStore, PointerStore, ReviewStore, RunStore, ShardStore, WatermarkStore
+from tests.unit.fakes.dead_letter_store import MemoryDeadLetterStore
+from tests.unit.fakes.memory import Memory
+from tests.unit.fakes.pointer_store import MemoryPointerStore
+from tests.unit.fakes.review_store import MemoryReviewStore
+from tests.unit.fakes.run_store import MemoryRunStore
+from tests.unit.fakes.shard_store import MemoryShardStore
+from tests.unit.fakes.watermark_store import MemoryWatermarkStore
+
+
+@dataclass(frozen=True)
+class Stores:
+    """All that remembers."""
+
+    runs: RunStore
+    shards: ShardStore
+    pointers: PointerStore
+    reviews: ReviewStore
+    dead_letters: DeadLetterStore
+    watermarks: WatermarkStore
+
+
+@pytest.fixture(params=["memory", "postgres"])
+def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
+    """Empty stores."""
+    if request.param == "memory":
+        memory = Memory()
+        yield Stores(
+            MemoryRunStore(memory),
+            MemoryShardStore(memory),
+            MemoryPointerStore(memory),
+            MemoryReviewStore(memory),
+            MemoryDeadLetterStore(memory),
+            MemoryWatermarkStore(memory),
+        )
+        return
+    database = Database(request.getfixturevalue("database"), StateUnavailable)
+    yield Stores(
+        PostgresRunStore(database),
+        PostgresShardStore(database),
+        PostgresPointerStore(database),
+        PostgresReviewStore(database),
+        PostgresDeadLetterStore(database),
+        PostgresWatermarkStore(database),
+    )
+    database.close()

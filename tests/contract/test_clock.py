@@ -1,0 +1,31 @@
+"""The contract of `Clock`."""
+
+from datetime import timedelta
+
+import pytest
+
+from sluice.adapters.clock import SystemClock
+from sluice.ports import Clock
+from tests.unit.fakes.clock import FakeClock
+
+
+@pytest.fixture(params=[FakeClock, SystemClock])
+def clock(request: pytest.FixtureRequest) -> Clock:
+    """A clock of either kind."""
+    made: Clock = request.param()
+    return made
+
+
+def test_now_is_aware_and_in_utc(clock: Clock) -> None:
+    """An instant without a zone could mean anything."""
+    assert clock.now().utcoffset() == timedelta(0)
+
+
+def test_waiting_ends_when_the_instant_has_come(clock: Clock) -> None:
+    """An instant that lies ahead is reached; one that has passed is not waited for, and turns nothing back."""
+    instant = clock.now() + timedelta(milliseconds=1)
+    clock.wait_until(instant)
+    reached = clock.now()
+    assert reached >= instant
+    clock.wait_until(instant - timedelta(days=1))
+    assert clock.now() >= reached

@@ -1,0 +1,217 @@
+"""The contract of `RunStore`."""
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+
+from sluice.errors import Fenced, FlightTaken, IllegalTransition, NotFound
+from sluice.model.base import RunId, ShardKey
+from sluice.model.lifecycle import RunEvent, RunStatus, Step
+from sluice.model.run import Failure, Mode, Origin, Run, Window
+from tests.contract.conftest import Stores
+from tests.contract.nouns import MINUTE, NOW, OVER, a_run
+
+FAILURE = Failure(error="AnswerNotJson", message="page 3 is HTML")
+ENDINGS = [RunEvent.SUCCEED, RunEvent.END_PARTIAL, RunEvent.FAIL, RunEvent.CANCEL]
+
+
+def test_an_opened_run_is_pending_with_a_token_and_reads_back_whole(stores: Stores) -> None:
+    """What was opened is what is read, field by field."""
+    asked = a_run(
+        mode=Mode.INCREMENTAL,
+        window=Window(start=NOW - MINUTE, end=NOW),
+        shards=(ShardKey("paris"), ShardKey("rome")),
+        origin=Origin(dag_id="sluice_hotels", dag_run_id="manual__1"),
+    )
+    opened = stores.runs.open(asked, MINUTE)
+    assert opened == asked.model_copy(update={"token": opened.token})
+    assert opened.token > 0
+    assert stores.runs.get(asked.id) == opened
+
+
+def test_opening_twice_returns_the_run_as_it_is(stores: Stores) -> None:
+    """A task that is tried again finds its run, however far it is."""
+    stores.runs.open(a_run(), MINUTE)
+    entered = stores.runs.enter(RunId("run-1"), Step.SHARD, MINUTE)
+    assert stores.runs.open(a_run(), MINUTE) == entered
+
+
+def test_a_request_in_flight_is_refused_with_its_owner(stores: Stores) -> None:
+    """While the owner's lease lasts, another run of the request may not start, and leaves nothing behind."""
+    stores.runs.open(a_run(), MINUTE)
+    with pytest.raises(FlightTaken) as caught:
+        stores.runs.open(a_run("run-2"), MINUTE)
+    assert caught.value.facts["owner"] == "run-1"
+    assert caught.value.facts["expires_at"].utcoffset() is not None
+    with pytest.raises(NotFound):
+        stores.runs.get(RunId("run-2"))
+
+
+def test_runs_of_different_requests_do_not_meet(stores: Stores) -> None:
+    """A flight is of one request key alone."""
+    stores.runs.open(a_run(), MINUTE)
+    assert stores.runs.open(a_run("run-2", request_key="another"), MINUTE).status is RunStatus.PENDING
+
+
+def test_of_two_that_open_at_once_one_wins(stores: Stores) -> None:
+    """Two workers that ask for the same at the same instant: exactly one has the flight."""
+    start = Barrier(2)
+
+    def attempt(name: str) -> Run | FlightTaken:
+        start.wait(timeout=30)
+        try:
+            return stores.runs.open(a_run(name), MINUTE)
+        except FlightTaken as taken:
+            return taken
+
+    with ThreadPoolExecutor(2) as workers:
+        results = list(workers.map(attempt, ["run-1", "run-2"]))
+    winners = [result for result in results if isinstance(result, Run)]
+    losers = [result for result in results if isinstance(result, FlightTaken)]
+    assert len(winners) == 1
+    assert [taken.facts["owner"] for taken in losers] == [winners[0].id]
+
+
+def test_one_run_opened_by_two_at_once_is_one_run(stores: Stores) -> None:
+    """Two processes that open the same run id both get the one row."""
+    start = Barrier(2)
+
+    def attempt(_: int) -> Run:
+        start.wait(timeout=30)
+        return stores.runs.open(a_run(), MINUTE)
+
+    with ThreadPoolExecutor(2) as workers:
+        first, second = workers.map(attempt, range(2))
+    assert first == second
+
+
+def test_an_unknown_run_is_not_found_by_name(stores: Stores) -> None:
+    """Missing is an answer, and names what is missing."""
+    for ask in (stores.runs.get, lambda run: stores.runs.enter(run, Step.SHARD, MINUTE)):
+        with pytest.raises(NotFound, match="run-9"):
+            ask(RunId("run-9"))
+    with pytest.raises(NotFound, match="run-9"):
+        stores.runs.end(a_run("run-9"), RunEvent.FAIL)
+
+
+def test_entering_moves_the_run_and_fences_who_was_in_before(stores: Stores) -> None:
+    """The newest to enter owns the run; who entered before can no longer end it."""
+    stores.runs.open(a_run(), MINUTE)
+    earlier = stores.runs.enter(RunId("run-1"), Step.REVIEW, MINUTE)
+    later = stores.runs.enter(RunId("run-1"), Step.REVIEW, MINUTE)
+    assert (later.status, later.step) == (RunStatus.RUNNING, Step.REVIEW)
+    assert later.token > earlier.token
+    with pytest.raises(Fenced):
+        stores.runs.end(earlier, RunEvent.SUCCEED)
+    assert stores.runs.get(RunId("run-1")) == later
+
+
+@pytest.mark.parametrize("event", ENDINGS)
+def test_an_ending_is_dated_and_frees_the_flight(stores: Stores, event: RunEvent) -> None:
+    """A run that ended holds nobody up."""
+    stores.runs.open(a_run(), MINUTE)
+    entered = stores.runs.enter(RunId("run-1"), Step.SETTLE, MINUTE)
+    ended = stores.runs.end(entered, event, FAILURE if event is RunEvent.FAIL else None)
+    assert ended.finished_at is not None
+    assert ended.failure == (FAILURE if event is RunEvent.FAIL else None)
+    assert stores.runs.get(RunId("run-1")) == ended
+    assert stores.runs.open(a_run("run-2"), MINUTE).status is RunStatus.PENDING
+
+
+def test_a_parked_run_waits_without_holding_the_flight(stores: Stores) -> None:
+    """Tomorrow's run is not held up by a review nobody has answered, and does not end the run that waits."""
+    stores.runs.open(a_run(), MINUTE)
+    waiting = stores.runs.end(stores.runs.enter(RunId("run-1"), Step.GATE, MINUTE), RunEvent.PARK)
+    assert (waiting.status, waiting.finished_at) == (RunStatus.WAITING, None)
+    stores.runs.open(a_run("run-2"), MINUTE)
+    assert stores.runs.get(RunId("run-1")) == waiting
+
+
+def test_a_parked_run_comes_back_only_when_the_flight_is_free(stores: Stores) -> None:
+    """One at a time works on a request: an answered review waits for the run that flies meanwhile."""
+    stores.runs.open(a_run(), MINUTE)
+    stores.runs.end(stores.runs.enter(RunId("run-1"), Step.GATE, MINUTE), RunEvent.PARK)
+    second = stores.runs.open(a_run("run-2"), MINUTE)
+    with pytest.raises(FlightTaken) as caught:
+        stores.runs.enter(RunId("run-1"), Step.PUBLISH, MINUTE)
+    assert caught.value.facts["owner"] == "run-2"
+    stores.runs.end(second, RunEvent.CANCEL)
+    assert stores.runs.enter(RunId("run-1"), Step.PUBLISH, MINUTE).status is RunStatus.RUNNING
+
+
+@pytest.mark.parametrize("event", [RunEvent.END_PARTIAL, RunEvent.FAIL, RunEvent.CANCEL])
+def test_a_run_that_did_not_succeed_is_reopened_by_entering(stores: Stores, event: RunEvent) -> None:
+    """Clearing a task of an ended run lets it go on: no longer finished, its failure forgotten."""
+    stores.runs.open(a_run(), MINUTE)
+    stores.runs.end(stores.runs.enter(RunId("run-1"), Step.SETTLE, MINUTE), event, FAILURE)
+    reopened = stores.runs.enter(RunId("run-1"), Step.FETCH, MINUTE)
+    assert (reopened.status, reopened.finished_at, reopened.failure) == (RunStatus.RUNNING, None, None)
+
+
+def test_a_run_that_succeeded_is_over(stores: Stores) -> None:
+    """Entering it changes nothing, and takes no flight."""
+    stores.runs.open(a_run(), MINUTE)
+    ended = stores.runs.end(stores.runs.enter(RunId("run-1"), Step.SETTLE, MINUTE), RunEvent.SUCCEED)
+    assert stores.runs.enter(RunId("run-1"), Step.FETCH, MINUTE) == ended
+    assert stores.runs.open(a_run("run-2"), MINUTE).status is RunStatus.PENDING
+
+
+@pytest.mark.parametrize("event", [RunEvent.PARK, RunEvent.SUCCEED, RunEvent.END_PARTIAL])
+def test_an_illegal_event_leaves_the_run_as_it_is(stores: Stores, event: RunEvent) -> None:
+    """A run that nobody has entered cannot park, succeed or end; the error names what may happen; the flight is kept."""
+    opened = stores.runs.open(a_run(), MINUTE)
+    with pytest.raises(IllegalTransition, match="allowed: cancel, enter, fail"):
+        stores.runs.end(opened, event)
+    assert stores.runs.get(RunId("run-1")) == opened
+    with pytest.raises(FlightTaken):
+        stores.runs.open(a_run("run-2"), MINUTE)
+
+
+def test_unfinished_finds_the_newest_that_may_go_on(stores: Stores) -> None:
+    """Succeeded and cancelled runs are over; of the others of the request the newest counts."""
+    assert stores.runs.unfinished(a_run().request_key) is None
+    stores.runs.open(a_run(), MINUTE)
+    failed = stores.runs.end(stores.runs.enter(RunId("run-1"), Step.FETCH, MINUTE), RunEvent.FAIL, FAILURE)
+    stores.runs.end(stores.runs.open(a_run("run-2"), MINUTE), RunEvent.CANCEL)
+    assert stores.runs.unfinished(a_run().request_key) == failed
+    assert stores.runs.unfinished("another") is None
+
+
+def test_recent_runs_come_newest_first_through_the_filters(stores: Stores) -> None:
+    """Sync, statuses and limit each narrow the list; admission orders it, not anybody's clock."""
+    stores.runs.open(a_run("run-1", request_key="1"), MINUTE)
+    stores.runs.open(a_run("run-2", request_key="2", sync="rates", created_at=NOW - MINUTE), MINUTE)
+    stores.runs.open(a_run("run-3", request_key="3", created_at=NOW - MINUTE), MINUTE)
+    stores.runs.enter(RunId("run-3"), Step.SHARD, MINUTE)
+
+    def names(sync: str | None, statuses: list[RunStatus], limit: int = 10) -> list[str]:
+        return [run.id for run in stores.runs.recent(sync, statuses, limit)]
+
+    assert names(None, []) == ["run-3", "run-2", "run-1"]
+    assert names("hotels", []) == ["run-3", "run-1"]
+    assert names(None, [RunStatus.PENDING]) == ["run-2", "run-1"]
+    assert names("hotels", [RunStatus.PENDING, RunStatus.RUNNING], limit=1) == ["run-3"]
+
+
+def test_a_failure_message_may_hold_what_a_supplier_sent(stores: Stores) -> None:
+    """A NUL byte in an error must not keep the run from ending."""
+    opened = stores.runs.open(a_run(), MINUTE)
+    ended = stores.runs.end(opened, RunEvent.FAIL, Failure(error="AnswerNotJson", message="it begins with \x00\ud800"))
+    assert ended.status is RunStatus.FAILED
+    assert ended.failure is not None
+    assert ended.failure.message.startswith("it begins with ")
+
+
+def test_a_lease_that_ran_out_is_free_to_take(stores: Stores) -> None:
+    """The run of a dead worker is ended, with who took over, and its token is spent."""
+    stores.runs.open(a_run(), MINUTE)
+    dead = stores.runs.enter(RunId("run-1"), Step.FETCH, OVER)
+    stores.runs.open(a_run("run-2"), MINUTE)
+    ended = stores.runs.get(RunId("run-1"))
+    assert (ended.status, ended.finished_at is None) == (RunStatus.FAILED, False)
+    assert ended.failure is not None
+    assert ended.failure.error == "TakenOver"
+    assert "run-2" in ended.failure.message
+    with pytest.raises(Fenced):
+        stores.runs.end(dead, RunEvent.SUCCEED)

@@ -1,0 +1,101 @@
+"""What the fakes of the state stores share, as the stores share a database: tables, tokens and flights."""
+
+import threading
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import count
+
+from sluice.errors import Fenced, FlightTaken, NotFound
+from sluice.model.artifact import ArtifactRef, Pointer
+from sluice.model.base import ReviewId, RunId, ShardKey, Token
+from sluice.model.reject import DeadLetter
+from sluice.model.review import Review
+from sluice.model.run import Run
+from sluice.model.shard import Shard
+from tests.unit.fakes.clock import FakeClock
+
+
+@dataclass(frozen=True)
+class Lease:
+    """Who has a flight until when."""
+
+    owner: RunId
+    expires_at: datetime
+
+
+@dataclass
+class Memory:
+    """The tables. A fake holds `lock` while it works, and changes nothing before it has checked everything."""
+
+    clock: FakeClock = field(default_factory=FakeClock)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    runs: dict[RunId, Run] = field(default_factory=dict)
+    lease_ttls: dict[RunId, timedelta] = field(default_factory=dict)
+    leases: dict[str, Lease] = field(default_factory=dict)
+    shards: dict[tuple[RunId, ShardKey], Shard] = field(default_factory=dict)
+    pointers: dict[ArtifactRef, Pointer] = field(default_factory=dict)
+    reviews: dict[ReviewId, Review] = field(default_factory=dict)
+    dead_letters: list[DeadLetter] = field(default_factory=list)
+    watermarks: dict[tuple[str, ShardKey], tuple[str, Token]] = field(default_factory=dict)
+    _tokens: "count[int]" = field(default_factory=lambda: count(1))
+
+    def next_token(self) -> Token:
+        """Return a token higher than every one before."""
+        return Token(next(self._tokens))
+
+    def run(self, run: RunId) -> Run:
+        """Return the run, or raise `NotFound`."""
+        if run not in self.runs:
+            raise NotFound(f"there is no run {run}", run=run)
+        return self.runs[run]
+
+    def shard(self, run: RunId, key: ShardKey) -> Shard:
+        """Return the shard, or raise `NotFound`."""
+        if (run, key) not in self.shards:
+            raise NotFound(f"there is no shard {key} of run {run}", run=run, shard=key)
+        return self.shards[run, key]
+
+    def of_run(self, run: RunId) -> list[Shard]:
+        """Return the run's shards, by key."""
+        return [self.shards[place] for place in sorted(self.shards) if place[0] == run]
+
+    def rival(self, request_key: str, run: RunId) -> Lease | None:
+        """Return the lease of another run that has not run out."""
+        lease = self.leases.get(request_key)
+        return lease if lease and lease.owner != run and lease.expires_at > self.clock.now() else None
+
+    def take_flight(self, run: Run, ttl: timedelta | None = None) -> None:
+        """Give the run the flight of its request, or raise `FlightTaken`."""
+        if rival := self.rival(run.request_key, run.id):
+            raise FlightTaken(f"run {rival.owner} of the same request is alive", owner=rival.owner, expires_at=rival.expires_at)
+        ttl = self.lease_ttls[run.id] if ttl is None else ttl
+        self.leases[run.request_key] = Lease(run.id, self.clock.now() + ttl)
+
+    def still_run(self, run: RunId, token: Token) -> None:
+        """Extend the flight, or raise `Fenced` if it or the run is somebody else's."""
+        present = self.run(run)
+        self._still(present, present.token, token, None)
+
+    def still_shard(self, run: RunId, key: ShardKey, token: Token, ttl: timedelta | None = None) -> None:
+        """Extend the flight, or raise `Fenced` if it or the shard is somebody else's."""
+        present = self.run(run)
+        self._still(present, self.shard(run, key).token, token, ttl)
+
+    def put(self, pointer: Pointer) -> None:
+        """Record a pointer under its ref, unless it is there with the same bytes."""
+        held = self.pointers.get(pointer.ref)
+        if held is None or (held.key, held.sha256) != (pointer.key, pointer.sha256):
+            self.pointers[pointer.ref] = pointer
+
+    def require_place(self, ref: ArtifactRef) -> None:
+        """Raise `NotFound` unless the ref's run and shard are there."""
+        self.run(ref.run)
+        if ref.shard is not None:
+            self.shard(ref.run, ref.shard)
+
+    def _still(self, run: Run, held: Token, token: Token, ttl: timedelta | None) -> None:
+        if rival := self.rival(run.request_key, run.id):
+            raise Fenced(f"run {rival.owner} works on the request of run {run.id} now", owner=rival.owner)
+        if held != token:
+            raise Fenced(f"somebody holds token {held}, not {token}", token=held)
+        self.take_flight(run, ttl)

@@ -1,0 +1,109 @@
+"""Shards in memory."""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from sluice.errors import IllegalTransition
+from sluice.model.artifact import Pointer
+from sluice.model.base import RunId, ShardKey, Token
+from sluice.model.lifecycle import SHARD_TRANSITIONS, ShardEvent, ShardStatus, advance, sources
+from sluice.model.run import Failure, Run
+from sluice.model.shard import Shard, ShardPlan
+from tests.unit.fakes.memory import Memory
+
+
+class MemoryShardStore:
+    """The port `ShardStore`."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+
+    def plan(self, run: Run, plans: Sequence[ShardPlan], watermarks: Mapping[ShardKey, str]) -> list[Shard]:
+        """Insert the shards that are not there yet."""
+        with self._memory.lock:
+            self._memory.still_run(run.id, run.token)
+            for plan in plans:
+                shard = Shard(
+                    run=run.id,
+                    key=plan.key,
+                    params=plan.params,
+                    status=ShardStatus.PENDING,
+                    watermark=watermarks.get(plan.key),
+                    token=Token(0),
+                )
+                self._memory.shards.setdefault((run.id, plan.key), shard)
+            return self._memory.of_run(run.id)
+
+    def of(self, run: RunId) -> list[Shard]:
+        """Return the run's shards, ordered by key."""
+        with self._memory.lock:
+            return self._memory.of_run(run)
+
+    def claim(self, run: RunId, key: ShardKey) -> Shard:
+        """Claim the shard."""
+        memory = self._memory
+        with memory.lock:
+            shard = memory.shard(run, key)
+            if shard.status not in sources(SHARD_TRANSITIONS, ShardEvent.CLAIM):
+                return shard
+            memory.take_flight(memory.run(run))
+            return self._keep(
+                shard,
+                status=advance(SHARD_TRANSITIONS, shard.status, ShardEvent.CLAIM),
+                token=memory.next_token(),
+                attempt=shard.attempt + 1,
+                failure=None,
+            )
+
+    def claim_next(self, run: RunId) -> Shard | None:
+        """Claim the first pending shard."""
+        with self._memory.lock:
+            pending = (shard for shard in self._memory.of_run(run) if shard.status is ShardStatus.PENDING)
+            first = next(pending, None)
+            return self.claim(run, first.key) if first else None
+
+    def checkpoint(self, shard: Shard, pointer: Pointer, lease_ttl: timedelta) -> Shard:
+        """Keep the pointer and the cursor behind it."""
+        memory = self._memory
+        with memory.lock:
+            memory.still_shard(shard.run, shard.key, shard.token, lease_ttl)
+            present = memory.shard(shard.run, shard.key)
+            if present.status is not ShardStatus.RUNNING:
+                raise IllegalTransition(f"shard {shard.key} is {present.status}: only a running one gets further")
+            memory.require_place(pointer.ref)
+            memory.put(pointer)
+            return self._keep(
+                present,
+                cursor=shard.cursor,
+                exhausted=shard.exhausted,
+                high_mark=shard.high_mark,
+                chunks=shard.chunks,
+                pages=shard.pages,
+                records=shard.records,
+                progress_at=memory.clock.now(),
+            )
+
+    def succeed(self, shard: Shard) -> Shard:
+        """The shard is fetched and transformed."""
+        with self._memory.lock:
+            present, status = self._after(shard, ShardEvent.SUCCEED)
+            if not present.exhausted:
+                raise IllegalTransition(f"shard {shard.key} has pages left to fetch: it has not succeeded")
+            return self._keep(present, status=status, high_mark=shard.high_mark, progress_at=self._memory.clock.now())
+
+    def fail(self, shard: Shard, failure: Failure) -> Shard:
+        """The shard gave up."""
+        with self._memory.lock:
+            present, status = self._after(shard, ShardEvent.FAIL)
+            return self._keep(present, status=status, failure=failure)
+
+    def _after(self, shard: Shard, event: ShardEvent) -> tuple[Shard, ShardStatus]:
+        self._memory.still_shard(shard.run, shard.key, shard.token)
+        present = self._memory.shard(shard.run, shard.key)
+        return present, advance(SHARD_TRANSITIONS, present.status, event)
+
+    def _keep(self, shard: Shard, **changes: Any) -> Shard:
+        kept = shard.model_copy(update=changes)
+        self._memory.shards[shard.run, shard.key] = kept
+        return kept
