@@ -1,0 +1,78 @@
+"""Rows of exact values come in; their hashes and their Parquet file go out."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+import xxhash
+
+from sluice.mapping.exact import ExactType
+from sluice.model import rows
+
+_HIGH_MARK: Final = b"sluice.high_mark"
+_HASH: Final = pa.binary(rows.HASH_BYTES)
+_HEAD: Final = (
+    (rows.KEY, pa.string()),
+    (rows.VERSION, pa.int64()),
+    (rows.RAW_HASH, _HASH),
+    (rows.ROW_HASH, _HASH),
+    (rows.MAPPED, pa.bool_()),
+)
+_ENCODE: Final = msgspec.msgpack.Encoder().encode
+
+raw_hash = xxhash.xxh3_128_digest
+"""The hash of a record's raw bytes."""
+
+
+def row_hash(values: list[Any]) -> bytes:
+    """Return the hash of a row: of its values as they are told apart, in the order of the spec, each with its length."""
+    return xxhash.xxh3_128_digest(_ENCODE(values))
+
+
+class RowsFile:
+    """The rows of one chunk, as they come."""
+
+    def __init__(self, names: Sequence[str], kinds: Sequence[ExactType]) -> None:
+        self._schema = pa.schema([*_HEAD, *((name, kind.arrow) for name, kind in zip(names, kinds, strict=True))])
+        self._paired = [index for index, kind in enumerate(kinds) if kind.is_paired]
+        self._nothing = (None,) * len(kinds)
+        self._heads: list[tuple[Any, ...]] = []
+        self._rows: list[tuple[Any, ...]] = []
+        self.mapped = 0
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def add(self, key: str, version: int | None, raw: bytes, values: list[Any]) -> None:
+        """Take in a row with its values."""
+        apart = values.copy()
+        for index in self._paired:
+            if type(pair := values[index]) is tuple:
+                values[index], apart[index] = pair
+        self._heads.append((key, version, raw, row_hash(apart), True))
+        self._rows.append(tuple(values))
+        self.mapped += 1
+
+    def add_unmapped(self, key: str, version: int | None, raw: bytes, row: bytes) -> None:
+        """Take in an object that the ledger holds already, with the hash the ledger has of its row."""
+        self._heads.append((key, version, raw, row, False))
+        self._rows.append(self._nothing)
+
+    def parquet(self, high_mark: str | None) -> bytes:
+        """Return the file; `high_mark` travels in its metadata."""
+        columns = [*zip(*self._heads, strict=True), *zip(*self._rows, strict=True)] or [()] * len(self._schema)
+        arrays = [pa.array(column, field.type) for column, field in zip(columns, self._schema, strict=True)]
+        metadata = {} if high_mark is None else {_HIGH_MARK: high_mark.encode()}
+        table = pa.Table.from_arrays(arrays, schema=self._schema.with_metadata(metadata))
+        sink = pa.BufferOutputStream()
+        pq.write_table(table, sink, compression="zstd", compression_level=1, use_dictionary=False, write_statistics=False)
+        return bytes(sink.getvalue())
+
+
+def high_mark_of(data: bytes) -> str | None:
+    """Return the high mark that a rows file carries."""
+    metadata = pq.read_schema(pa.BufferReader(data)).metadata or {}
+    mark = metadata.get(_HIGH_MARK)
+    return None if mark is None else str(mark, "utf-8")

@@ -1,0 +1,266 @@
+"""A declared type comes in; out comes how JSON text becomes exactly a value of it, or a `Violation` that says why not.
+
+A value travels in the form in which Arrow takes it: whole numbers for integers, dates (days since 1970) and instants
+(microseconds since 1970), `Decimal`, `float`, `bool`, else text. Where the form that is stored and the form that tells
+whether two values are equal differ (`1.50` and `1.5`, the spelling of a JSON document), it travels as the pair of both.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Context, Decimal, Inexact, InvalidOperation
+from math import isinf
+from typing import Annotated, Any, Final
+
+import pyarrow as pa
+from msgspec import Meta, Raw
+
+from sluice.mapping.documents import canonical_document, refuse_nul, strip
+from sluice.mapping.violation import ENCODING, OUT_OF_RANGE, PRECISION, TYPE, Violation, shown
+from sluice.model.fields import FieldType, TypeName
+
+STRING: Final = "a string"
+NUMBER: Final = "a number"
+BOOLEAN: Final = "a boolean"
+CONTAINER: Final = "an object or array"
+
+_DECIMAL128_DIGITS: Final = 38
+_PLAIN_DIGITS: Final = 1_000
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?").fullmatch
+_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}").fullmatch
+_INSTANT: Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.([0-9]+))?)?([Zz]|[+-][0-9]{2}(?::?[0-9]{2})?)?"
+).fullmatch
+_UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}").fullmatch
+_MICROSECOND_DIGITS: Final = 6
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH_DAY: Final = _EPOCH.toordinal()
+_MICROSECOND: Final = timedelta(microseconds=1)
+_FIRST_INSTANT: Final = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+_LAST_INSTANT: Final = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+_DAY: Final = 86_400_000_000
+
+
+@dataclass(frozen=True)
+class ExactType:
+    """How values of one declared type are read, stored, and told apart."""
+
+    name: str
+    accepts: frozenset[str]
+    """The kinds of JSON values whose text it reads."""
+    from_text: Callable[[str], Any]
+    """Reads the exact text form, as it stands in a JSON string or literal."""
+    to_text: Callable[[Any], str]
+    """Writes the canonical text form: the same text for equal values. Takes what `told_apart` returns."""
+    arrow: pa.DataType
+    wire: Any
+    """What the fast decoder reads it as; what that refuses is read again from its text."""
+    narrow: Callable[[Any], Any] | None = None
+    """Turns what the fast decoder read into the value; None: it is the value already. No text holds a NUL then."""
+    is_paired: bool = False
+    """Whether values may travel as the pair of what is stored and what tells them apart."""
+    to_version: Callable[[int], int] | None = None
+    """Turns a value into the 64-bit integer that orders versions; None: values of this type do not order."""
+
+
+def told_apart(value: Any) -> Any:
+    """Return the form of a value that is the same for equal values."""
+    return value[1] if type(value) is tuple else value
+
+
+def is_number(text: str) -> bool:
+    """Return whether a text is a number as JSON writes it."""
+    return _NUMBER(text) is not None
+
+
+def exact_type(field_type: FieldType) -> ExactType:
+    """Return how values of a declared type are read."""
+    if field_type.name is not TypeName.NUMERIC:
+        return _TYPES[field_type.name]
+    if field_type.precision is None:
+        return _numeric("numeric", _unbounded_numeric, pa.string(), is_paired=True)
+    precision, scale = field_type.precision, field_type.scale or 0
+    if precision <= _DECIMAL128_DIGITS:
+        return _numeric(field_type.sql, _bounded_numeric(field_type.sql, precision, scale), pa.decimal128(precision, scale))
+    return _numeric(field_type.sql, _wide_numeric(field_type.sql, precision, scale), pa.string())
+
+
+def _decimal(text: str, name: str) -> Decimal:
+    if not _NUMBER(text):
+        raise Violation(TYPE, f"{shown(text)} is no {name}")
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        raise Violation(OUT_OF_RANGE, f"{shown(text)} is beyond the range of {name}") from None
+
+
+def _integer(name: str, bits: int) -> Callable[[str], int]:
+    highest = 2 ** (bits - 1) - 1
+
+    def read(text: str) -> int:
+        value = _decimal(text, name)
+        if not value:
+            return 0
+        if value.adjusted() < bits and value != value.to_integral_value():
+            raise Violation(TYPE, f"{shown(text)} is not a whole number")
+        if value.adjusted() >= bits or not -highest - 1 <= value <= highest:
+            raise Violation(OUT_OF_RANGE, f"{shown(text)} is beyond the range of {name}")
+        return int(value)
+
+    return read
+
+
+def _bounded_numeric(name: str, precision: int, scale: int) -> Callable[[str], Decimal]:
+    step = Decimal(1).scaleb(-scale)
+    context = Context(prec=precision, traps=[Inexact, InvalidOperation])
+
+    def read(text: str) -> Decimal:
+        try:
+            value = _decimal(text, name).quantize(step, context=context)
+        except Inexact:
+            raise Violation(PRECISION, f"{shown(text)} has more than {scale} fractional digits") from None
+        except InvalidOperation:
+            raise Violation(OUT_OF_RANGE, f"{shown(text)} is beyond the range of {name}") from None
+        return value or value.copy_abs()
+
+    return read
+
+
+def _wide_numeric(name: str, precision: int, scale: int) -> Callable[[str], str]:
+    bounded = _bounded_numeric(name, precision, scale)
+    return lambda text: f"{bounded(text):f}"
+
+
+def _unbounded_numeric(text: str) -> tuple[str, str]:
+    value = _decimal(text, "numeric")
+    digits = value.as_tuple()
+    if not isinstance(digits.exponent, int) or max(value.adjusted(), -digits.exponent) > _PLAIN_DIGITS:
+        raise Violation(OUT_OF_RANGE, f"{shown(text)} has more than {_PLAIN_DIGITS} digits before or behind the point")
+    value = value or value.copy_abs()
+    return f"{value:f}", f"{strip(value):f}"
+
+
+def _numeric(name: str, from_text: Callable[[str], Any], arrow: pa.DataType, is_paired: bool = False) -> ExactType:
+    def narrow(token: Raw) -> Any:
+        text = str(token, "ascii")
+        return None if text == "null" else from_text(text)
+
+    return ExactType(name, frozenset({STRING, NUMBER}), from_text, str, arrow, Raw, narrow, is_paired)
+
+
+def _double(text: str) -> Any:
+    if not _NUMBER(text):
+        raise Violation(TYPE, f"{shown(text)} is no double precision")
+    value = float(text)
+    if isinf(value):
+        raise Violation(OUT_OF_RANGE, f"{shown(text)} is beyond the range of double precision")
+    return _one_zero(value)
+
+
+def _one_zero(value: float) -> Any:
+    return value or (value, 0.0)
+
+
+def _boolean(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise Violation(TYPE, f"{shown(text)} is neither true nor false")
+    return text == "true"
+
+
+def _date(text: str) -> int:
+    if not _DATE(text):
+        raise Violation(TYPE, f"{shown(text)} is no date (YYYY-MM-DD)")
+    try:
+        return date.fromisoformat(text).toordinal() - _EPOCH_DAY
+    except ValueError:
+        raise Violation(OUT_OF_RANGE, f"{shown(text)} is not in the calendar (years 0001 to 9999)") from None
+
+
+def _instant(text: str) -> int:
+    match = _INSTANT(text)
+    if not match:
+        raise Violation(TYPE, f"{shown(text)} is no timestamp (YYYY-MM-DDThh:mm:ss with Z or an offset)")
+    fraction, offset = match.groups()
+    if not offset:
+        raise Violation(TYPE, f"{shown(text)} has no offset from UTC: a timestamp needs Z or ±hh:mm")
+    if fraction and fraction[_MICROSECOND_DIGITS:].strip("0"):
+        raise Violation(PRECISION, f"{shown(text)} is finer than a microsecond")
+    try:
+        elapsed = datetime.fromisoformat(text.upper()) - _EPOCH
+    except ValueError:
+        raise Violation(OUT_OF_RANGE, f"{shown(text)} is not in the calendar (years 0001 to 9999)") from None
+    value = elapsed.days * _DAY + elapsed.seconds * 1_000_000 + elapsed.microseconds
+    if not _FIRST_INSTANT <= value <= _LAST_INSTANT:
+        raise Violation(OUT_OF_RANGE, f"{shown(text)} is outside the years 0001 to 9999 in UTC")
+    return value
+
+
+def _instant_text(value: int) -> str:
+    return (_EPOCH + timedelta(microseconds=value)).isoformat().replace("+00:00", "Z")
+
+
+def _date_text(value: int) -> str:
+    return date.fromordinal(value + _EPOCH_DAY).isoformat()
+
+
+def _uuid(text: str) -> str:
+    if not _UUID(text):
+        raise Violation(TYPE, f"{shown(text)} is no uuid")
+    return text.lower()
+
+
+def _text(text: str) -> str:
+    if "\0" in text:
+        raise Violation(ENCODING, f"{shown(text)} has a NUL character")
+    return text
+
+
+def _document(token: Raw) -> tuple[bytes, bytes] | None:
+    text = bytes(token)
+    return None if text == b"null" else (text, canonical_document(text))
+
+
+def _document_text(text: str) -> tuple[bytes, bytes]:
+    token = text.encode()
+    refuse_nul(token)
+    return token, canonical_document(token)
+
+
+_WORDS: Final = frozenset({STRING})
+_NUMBERS: Final = frozenset({STRING, NUMBER})
+_INT32: Final = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
+_INT64: Final = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+
+_TYPES: Final = {
+    kind.name: kind
+    for kind in (
+        ExactType(TypeName.TEXT, frozenset({STRING, NUMBER, BOOLEAN}), _text, str, pa.string(), str),
+        ExactType(TypeName.INTEGER, _NUMBERS, _integer("integer", 32), str, pa.int32(), _INT32, to_version=int),
+        ExactType(TypeName.BIGINT, _NUMBERS, _integer("bigint", 64), str, pa.int64(), _INT64, to_version=int),
+        ExactType(TypeName.DOUBLE, _NUMBERS, _double, repr, pa.float64(), float, _one_zero, is_paired=True),
+        ExactType(
+            TypeName.BOOLEAN,
+            frozenset({STRING, BOOLEAN}),
+            _boolean,
+            lambda value: "true" if value else "false",
+            pa.bool_(),
+            bool,
+        ),
+        ExactType(TypeName.DATE, _WORDS, _date, _date_text, pa.date32(), str, _date, to_version=lambda days: days * _DAY),
+        ExactType(
+            TypeName.TIMESTAMPTZ, _WORDS, _instant, _instant_text, pa.timestamp("us", "UTC"), str, _instant, to_version=int
+        ),
+        ExactType(TypeName.UUID, _WORDS, _uuid, str, pa.string(), str, _uuid),
+        ExactType(
+            TypeName.JSON,
+            frozenset({STRING, NUMBER, BOOLEAN, CONTAINER}),
+            _document_text,
+            bytes.decode,
+            pa.string(),
+            Raw,
+            _document,
+            is_paired=True,
+        ),
+    )
+}

@@ -1,0 +1,180 @@
+"""A chunk's pages as they came in; its rows as Parquet, its rejects by name, and its high mark out."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+from msgspec import Raw
+
+from sluice.errors import AnswerUnusable
+from sluice.mapping.columns import RowsFile, raw_hash
+from sluice.mapping.exact import told_apart
+from sluice.mapping.pages import PageSplitter, RecordPage
+from sluice.mapping.reader import MISSES, Problem, Reader
+from sluice.mapping.violation import MALFORMED, OUT_OF_RANGE
+from sluice.mapping.watermarks import highest
+from sluice.model.base import ObjectKey
+from sluice.model.reject import RawAddress, Reject
+from sluice.model.spec import SyncSpec
+from sluice.ports import Remember
+
+_KEY_BYTES: Final = 2_000
+"""Longer keys do not fit into an index of Postgres."""
+_UTF8_BYTES: Final = 4
+
+
+@dataclass(frozen=True)
+class MappedChunk:
+    """What one raw chunk was mapped to."""
+
+    rows: bytes
+    """The rows artifact, Parquet: see `model.rows`."""
+    objects: int
+    """How many rows it has."""
+    mapped: int
+    """How many of them were read in full; the others are as the ledger remembers them."""
+    rejects: tuple[Reject, ...]
+    high_mark: str | None
+
+
+class _Record(msgspec.Struct, gc=False):
+    """One record whose identity has been read."""
+
+    key: ObjectKey
+    version: int | None
+    mark: int | None
+    raw: Raw
+    raw_hash: bytes
+    frame: int
+    index: int
+    is_dubious: bool
+
+
+class Mapper:
+    """Maps the records of one sync."""
+
+    def __init__(self, spec: SyncSpec) -> None:
+        self._splitter = PageSplitter(spec.source.records)
+        self._names = [field.name for field in spec.fields]
+        self._reader = Reader(spec.fields, required=spec.object.key)
+
+        identity = list(dict.fromkeys(filter(None, (*spec.object.key, spec.object.version, spec.source.watermark))))
+        self._identity = Reader([spec.field(name) for name in identity], required=spec.object.key)
+        self._key_kinds = self._identity.kinds[: len(spec.object.key)]
+        self._key_places = [self._names.index(name) for name in spec.object.key]
+        self._key_names = frozenset(spec.object.key)
+        self._version = identity.index(spec.object.version) if spec.object.version else None
+        self._to_version = self._identity.kinds[self._version].to_version if self._version is not None else None
+        self._mark = identity.index(spec.source.watermark) if spec.source.watermark else None
+        self._mark_type = spec.field(spec.source.watermark).type if spec.source.watermark else None
+
+    def map_chunk(self, pages: Iterable[bytes], artifact_key: str, remember: Remember) -> MappedChunk:
+        """Map the pages of the raw artifact `artifact_key`; what `remember` knows by its raw bytes is not read further.
+
+        A bad record is a reject and stops no other. Raises `AnswerNotJson` or `RecordsMissing`, naming artifact and page, if a
+        page cannot be taken apart.
+        """
+        rejects: list[Reject] = []
+        records: list[_Record] = []
+        for frame, body in enumerate(pages):
+            self._identify(self._split(body, artifact_key, frame), artifact_key, frame, records, rejects)
+        known = remember(list(dict.fromkeys(record.key for record in records)))
+        file = RowsFile(self._names, self._reader.kinds)
+        marks = []
+        for record in records:
+            held = known.get(record.key)
+            if held is not None and held.raw_hash == record.raw_hash:
+                file.add_unmapped(record.key, held.source_version, record.raw_hash, held.row_hash)
+            else:
+                values = _read(self._reader, record.raw, record.is_dubious)
+                if values is None:
+                    rejects.append(self._reject(record.raw, artifact_key, record.frame, record.index))
+                    continue
+                file.add(record.key, record.version, record.raw_hash, values)
+            marks.append(record.mark)
+        high_mark = highest(marks, self._mark_type) if self._mark_type else None
+        return MappedChunk(
+            rows=file.parquet(high_mark),
+            objects=len(file),
+            mapped=file.mapped,
+            rejects=tuple(sorted(rejects, key=lambda reject: (reject.address.frame, reject.address.index))),
+            high_mark=high_mark,
+        )
+
+    def _split(self, body: bytes, artifact_key: str, frame: int) -> RecordPage:
+        try:
+            return self._splitter.split(body)
+        except AnswerUnusable as error:
+            message = f"page {frame} of {artifact_key}: {error.message}"
+            raise type(error)(message, artifact=artifact_key, frame=frame) from None
+
+    def _identify(self, page: RecordPage, artifact_key: str, frame: int, records: list[_Record], rejects: list[Reject]) -> None:
+        """Read key, version and watermark of each record of a page, and hash its bytes."""
+        for index, raw in enumerate(page.records):
+            is_dubious = index in page.dubious
+            values = None if index in page.damaged else _read(self._identity, raw, is_dubious)
+            key = self._key(values) if values else None
+            if values is None or key is None:
+                rejects.append(self._reject(raw, artifact_key, frame, index))
+                continue
+            records.append(
+                _Record(
+                    key=key,
+                    version=self._version_of(values),
+                    mark=values[self._mark] if self._mark is not None else None,
+                    raw=raw,
+                    raw_hash=raw_hash(raw),
+                    frame=frame,
+                    index=index,
+                    is_dubious=is_dubious,
+                )
+            )
+
+    def _version_of(self, values: list[Any]) -> int | None:
+        if self._version is None or self._to_version is None:
+            return None
+        value = values[self._version]
+        return None if value is None else self._to_version(value)
+
+    def _key(self, values: list[Any]) -> ObjectKey | None:
+        """Return the text of a key, out of the values that begin with its own; None if it is too long for an index."""
+        if len(self._key_kinds) == 1:
+            key = self._key_kinds[0].to_text(told_apart(values[0]))
+        else:
+            texts = [kind.to_text(told_apart(value)) for kind, value in zip(self._key_kinds, values, strict=False)]
+            key = msgspec.json.encode(texts).decode()
+        if len(key) * _UTF8_BYTES > _KEY_BYTES and len(key.encode()) > _KEY_BYTES:
+            return None
+        return ObjectKey(key)
+
+    def _reject(self, raw: Raw, artifact_key: str, frame: int, index: int) -> Reject:
+        values, problems = self._reader.examine(bytes(raw))
+        key_values = [values[place] for place in self._key_places]
+        has_key = not any(problem.field is None or problem.field in self._key_names for problem in problems)
+        key = self._key(key_values) if has_key else None
+        if has_key and key is None:
+            fields = ", ".join(sorted(self._key_names))
+            problems.append(Problem(fields, OUT_OF_RANGE, f"the key is longer than {_KEY_BYTES} bytes"))
+        elif not problems:
+            problems.append(Problem(None, MALFORMED, "the record is not JSON, though its declared fields can be read"))
+        return Reject(
+            key=key,
+            address=RawAddress(artifact=artifact_key, frame=frame, index=index),
+            error=problems[0].error,
+            field=problems[0].field,
+            message="; ".join(
+                f"{problem.field}: {problem.message}" if problem.field else problem.message for problem in problems
+            ),
+        )
+
+
+def _read(reader: Reader, raw: Raw, is_dubious: bool) -> list[Any] | None:
+    """Return the values of a record's fields; None if it has to be rejected."""
+    if not is_dubious:
+        try:
+            return reader.fast(raw)
+        except MISSES:
+            pass
+    values, problems = reader.examine(bytes(raw))
+    return None if problems else values

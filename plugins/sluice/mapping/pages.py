@@ -1,0 +1,103 @@
+"""One page as it came in; its records out, each as its raw bytes."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+from msgspec import Raw
+
+from sluice.errors import AnswerNotJson, RecordsMissing
+from sluice.mapping import tokens
+from sluice.mapping.tokens import Unbalanced
+
+_NUL: Final = rb"\u0000"
+_WHOLE: Final = msgspec.json.Decoder(Raw)
+
+
+@dataclass(frozen=True)
+class RecordPage:
+    """The records of one page, and the places of those that are not what they should be."""
+
+    records: Sequence[Raw]
+    damaged: frozenset[int] = frozenset()
+    """Not JSON, or not UTF-8: to be rejected."""
+    dubious: frozenset[int] = frozenset()
+    """Perhaps with a NUL in some text: to be read with care."""
+
+
+class PageSplitter:
+    """Splits pages at the path where the spec says the records stand."""
+
+    def __init__(self, records: str) -> None:
+        self._path = tuple(records.split(".")) if records else ()
+        self._place = records or "its root"
+        kind: Any = list[Raw]
+        for key in reversed(self._path):
+            kind = msgspec.defstruct("Level", [("below", kind)], rename={"below": key})
+        self._decoder = msgspec.json.Decoder(kind)
+
+    def split(self, page: bytes) -> RecordPage:
+        """Return the records of a page.
+
+        Raises `AnswerNotJson` if the page cannot be taken apart, `RecordsMissing` if there is no list where it should be.
+        """
+        try:
+            found = self._decoder.decode(page)
+        except (msgspec.MsgspecError, RecursionError):
+            return self._split_damaged(page)
+        for _ in self._path:
+            found = found.below
+        damaged = frozenset() if _is_utf8(page) else _places(found, lambda record: not _is_utf8(record))
+        return RecordPage(found, damaged, _with_nul(page, found))
+
+    def _split_damaged(self, page: bytes) -> RecordPage:
+        try:
+            found = [Raw(page[begin:end]) for _, begin, end in tokens.items(page, self._list_start(page))]
+        except Unbalanced:
+            raise AnswerNotJson("the page is cut short or is not JSON") from None
+        return RecordPage(found, _places(found, lambda record: not _is_json(record)), _with_nul(page, found))
+
+    def _list_start(self, page: bytes) -> int:
+        """Return where the list of records begins, having seen that the page is whole."""
+        if _is_json(page):
+            raise RecordsMissing(f"the page has no list at {self._place}")
+        if tokens.opens(page) not in (b"{", b"["):
+            raise AnswerNotJson("the page is not JSON" if page.strip() else "the page is empty")
+        if page[tokens.end(page) :].strip():
+            raise AnswerNotJson("something follows behind the end of the page")
+        start = 0
+        for key in self._path:
+            inner = tokens.members(page, start).get(key) if tokens.opens(page, start) == b"{" else None
+            if inner is None:
+                raise RecordsMissing(f"the page has no list at {self._place}")
+            start = inner[0]
+        if tokens.opens(page, start) != b"[":
+            raise RecordsMissing(f"the page has no list at {self._place}")
+        return start
+
+
+def _with_nul(page: bytes, records: Sequence[Raw]) -> frozenset[int]:
+    return _places(records, lambda record: _NUL in record) if _NUL in page else frozenset()
+
+
+def _places(records: Sequence[Raw], is_meant: Callable[[bytes], bool]) -> frozenset[int]:
+    return frozenset(index for index, record in enumerate(records) if is_meant(bytes(record)))
+
+
+def _is_utf8(text: bytes) -> bool:
+    if text.isascii():
+        return True
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _is_json(record: bytes) -> bool:
+    try:
+        _WHOLE.decode(record)
+    except (msgspec.MsgspecError, RecursionError):
+        return False
+    return _is_utf8(record)
