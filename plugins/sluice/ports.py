@@ -285,6 +285,7 @@ class DiffCounts:
     seen: int
     unchanged: int
     live_before: int
+    first_loaded: int
     outcomes: Mapping[Outcome, int]
 
 

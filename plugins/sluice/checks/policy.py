@@ -44,14 +44,12 @@ def _doubts(policy: ReviewPolicy, figures: Figures, review: ReviewMode) -> tuple
     limits = policy.auto_approve
     if review is ReviewMode.ALWAYS:
         reasons.append("a review was asked for")
-    if figures.live_before == 0:
-        if policy.first_load == "needs-human":
-            reasons.append("this is the first load")
-    else:
-        reasons += _over(limits.created, "created", figures.count(Outcome.CREATED), figures.live_before, "auto_approve")
-        reappeared = figures.count(Outcome.REAPPEARED)
-        changed = figures.count(Outcome.CHANGED) + reappeared
-        reasons += _over(limits.changed, "changed", changed, figures.live_before, "auto_approve")
+    if figures.first_loaded and policy.first_load == "needs-human":
+        reasons.append(f"{figures.first_loaded:,} objects are a first load: the table holds nothing of their shards")
+    created = figures.count(Outcome.CREATED) - figures.first_loaded
+    changed = figures.count(Outcome.CHANGED) + figures.count(Outcome.REAPPEARED)
+    reasons += _over(limits.created, "created", created, figures.live_before, "auto_approve")
+    reasons += _over(limits.changed, "changed", changed, figures.live_before, "auto_approve")
     reasons += _over(limits.deleted, "deleted", figures.count(Outcome.DELETED), figures.live_before, "auto_approve")
     reasons += _over(limits.rejected, "rejected", figures.count(Outcome.REJECTED), figures.seen, "auto_approve")
     return tuple(reasons)

@@ -1,10 +1,8 @@
 """Fetching: a shard comes in; its pages go, byte for byte, into checkpointed chunks; the shard goes out, exhausted.
 
-What becomes of an error is decided by whose move is next. Whatever the source raises, the complete pages of the open chunk are
-checkpointed first, so that no page is asked for twice. Then a `Permanent` error fails the shard, since only a person can mend
-it. A `Retryable` error leaves it running: the caller has tries left, the next one goes on from the cursor, and settlement gives
-up on what nobody retried. What the stores raise, `Fenced` above all, passes without a second try: the next claim reads the row
-again, whatever was in doubt.
+Whatever the source raises, the complete pages of the open chunk are checkpointed first, so that no page is asked for twice. Then
+the shard fails, with the error's name for whoever looks; who has tries left claims it again and goes on from its cursor. What
+the stores raise, `Fenced` above all, passes without a second try: the next claim reads the row again, whatever was in doubt.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,7 +17,7 @@ import structlog
 from structlog.contextvars import bound_contextvars
 
 from sluice import log_events
-from sluice.errors import Permanent, SluiceError
+from sluice.errors import Permanent, Scope, SluiceError
 from sluice.flow.pinned_spec import pinned_spec
 from sluice.model.artifact import ArtifactKind, ArtifactRef
 from sluice.model.base import RunId, ShardKey
@@ -50,7 +48,9 @@ def fetch(services: Services, run_id: RunId, shard_key: ShardKey) -> Shard:
         fetching = _Fetching(services, run, policy, shard)
         try:
             fetching.go_on()
-        except Permanent as error:
+        except SluiceError as error:
+            if error.scope is not Scope.SHARD and not isinstance(error, Permanent):
+                raise
             services.shards.fail(fetching.shard, Failure.of(error))
             log.warning(log_events.SHARD_FAILED, error=type(error).__name__, message=error.message)
             raise

@@ -147,6 +147,7 @@ def _figures(counts: DiffCounts, rejects: list[Reject], failed: int) -> Figures:
         seen=counts.seen + keyless,
         unchanged=counts.unchanged,
         live_before=counts.live_before,
+        first_loaded=counts.first_loaded,
         outcomes=outcomes,
         shards_failed=failed,
     )

@@ -20,6 +20,9 @@ class Figures(Frozen):
     seen: int = Field(ge=0, description="distinct objects the supplier delivered, rejected ones included")
     unchanged: int = Field(ge=0, description="objects the ledger already holds just so")
     live_before: int = Field(ge=0, description="objects the target holds now")
+    first_loaded: int = Field(
+        default=0, ge=0, description="of the created objects, those of shards of which the target holds nothing yet"
+    )
     outcomes: dict[Outcome, int]
     shards_failed: int = Field(default=0, ge=0)
 

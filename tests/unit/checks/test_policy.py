@@ -15,9 +15,13 @@ from sluice.model.scalars import Limit
 from sluice.model.spec import ReviewPolicy
 
 
-def figures(live: int = 1000, seen: int = 1000, **outcomes: int) -> Figures:
+def figures(live: int = 1000, seen: int = 1000, first: int = 0, **outcomes: int) -> Figures:
     return Figures(
-        seen=seen, unchanged=0, live_before=live, outcomes={Outcome(name): number for name, number in outcomes.items()}
+        seen=seen,
+        unchanged=0,
+        live_before=live,
+        first_loaded=first,
+        outcomes={Outcome(name): number for name, number in outcomes.items()},
     )
 
 
@@ -39,7 +43,8 @@ def verdict_of(policy: ReviewPolicy, of: Figures, mode: Mode = Mode.FULL, review
         (figures(changed=1, rejected=10), Verdict.AUTO_APPROVED),
         (figures(changed=1, rejected=11), Verdict.NEEDS_HUMAN),
         (figures(stale=900), Verdict.AUTO_APPROVED),
-        (figures(live=0, created=1), Verdict.NEEDS_HUMAN),
+        (figures(live=0, first=1, created=1), Verdict.NEEDS_HUMAN),
+        (figures(first=1, created=1), Verdict.NEEDS_HUMAN),
     ],
 )
 def test_default_limits_protect(of: Figures, verdict: Verdict) -> None:
@@ -63,10 +68,12 @@ def test_a_review_can_be_asked_for() -> None:
 
 
 def test_first_load_may_be_approved_by_policy() -> None:
-    """A sync may trust its first load, but not one that was rejected by half."""
+    """A sync may trust the first load of each shard, but not one that was rejected by half."""
     trusting = ReviewPolicy(first_load="auto-approve")
-    assert verdict_of(trusting, figures(live=0, created=1000)) is Verdict.AUTO_APPROVED
-    assert verdict_of(trusting, figures(live=0, created=500, rejected=500)) is Verdict.NEEDS_HUMAN
+    assert verdict_of(trusting, figures(live=0, first=1000, created=1000)) is Verdict.AUTO_APPROVED
+    assert verdict_of(trusting, figures(live=100, first=400, created=420)) is Verdict.AUTO_APPROVED
+    assert verdict_of(trusting, figures(live=100, first=400, created=421)) is Verdict.NEEDS_HUMAN
+    assert verdict_of(trusting, figures(live=0, first=500, created=500, rejected=500)) is Verdict.NEEDS_HUMAN
 
 
 def test_reasons_say_number_share_and_limit() -> None:

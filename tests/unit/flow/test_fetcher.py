@@ -171,13 +171,16 @@ def test_a_permanent_error_fails_the_shard() -> None:
     assert logs[-1] == told
 
 
-def test_a_retryable_error_leaves_the_shard_running() -> None:
-    """While tries are left nothing is failed; a claim goes on from the cursor."""
+def test_a_shard_that_failed_for_now_can_be_claimed_again() -> None:
+    """A retryable error is kept by name as well; the next claim goes on from the cursor and forgets it."""
     workshop = planned()
-    workshop.supply(SupplierUnavailable("GET /hotels: 500"))
+    workshop.supply(SupplierUnavailable("GET /hotels: 500"), *numbered_pages(1))
     with pytest.raises(SupplierUnavailable):
         fetch(workshop.services, RUN, NORTH)
-    assert (workshop.shard().status, workshop.shard().failure, workshop.shard().chunks) == (ShardStatus.RUNNING, None, 0)
+    assert workshop.shard().status is ShardStatus.FAILED
+    assert workshop.shard().failure == Failure(error="SupplierUnavailable", message="GET /hotels: 500")
+    assert fetch(workshop.services, RUN, NORTH).exhausted
+    assert workshop.shard().failure is None
 
 
 def test_an_ended_run_is_reopened() -> None:

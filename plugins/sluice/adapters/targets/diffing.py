@@ -92,6 +92,7 @@ class PostgresDiffing:
             seen=self._number("seen"),
             unchanged=unchanged,
             live_before=self._number("live"),
+            first_loaded=self._number("first_loaded"),
             outcomes={Outcome(name): number for name, number in sorted(objects.items())},
         )
 

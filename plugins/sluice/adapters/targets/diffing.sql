@@ -97,6 +97,14 @@ select outcome, count(*) as objects from compared group by outcome
 -- How many distinct objects were delivered.
 select count(*) as seen from compared where outcome <> 'deleted'
 
+-- name: first_loaded
+-- How many new objects belong to shards of which the target holds nothing.
+with loaded as (select shard, count(*) as objects from compared where outcome = 'created' group by shard)
+select coalesce(sum(l.objects), 0)::bigint as first_loaded from loaded l
+where not exists (
+    select from sluice_ledger.object o where o.sync = %(sync)s and o.shard = l.shard and o.state = 'live'
+)
+
 -- name: live
 -- How many objects the target holds.
 select count(*) as live from sluice_ledger.object where sync = %(sync)s and state = 'live'

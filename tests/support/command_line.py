@@ -1,0 +1,62 @@
+"""The `sluice` command in processes of its own, in a project whose connections are in the environment."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from sluice.ports import ConnectionInfo
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def copy_project(folder: Path) -> Path:
+    """Make `folder` a project with the specs of this repository."""
+    shutil.copytree(REPOSITORY / "include", folder / "include", ignore=shutil.ignore_patterns("demo"))
+    return folder
+
+
+class CommandLine:
+    """Calls `sluice` as a person would, from the project's folder."""
+
+    def __init__(self, project: Path, connections: Mapping[str, ConnectionInfo]) -> None:
+        self.project = project
+        self.environ = {"PATH": os.environ["PATH"], "HOME": str(project)}
+        for conn_id, info in connections.items():
+            self.define(conn_id, info)
+
+    def define(self, conn_id: str, info: ConnectionInfo) -> None:
+        """Put an Airflow connection into the environment."""
+        fields = {**asdict(info), "extra": dict(info.extra)}
+        del fields["conn_id"]
+        self.environ[f"AIRFLOW_CONN_{conn_id.upper()}"] = json.dumps(fields)
+
+    def call(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Call a command and return what it printed."""
+        with self.start(*arguments, stdout=subprocess.PIPE) as process:
+            out, err = process.communicate(timeout=120)
+            return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    def start(self, *arguments: str, stdout: int = subprocess.DEVNULL) -> AbstractContextManager[subprocess.Popen[str]]:
+        """Start a command; what it says on stderr can be read line by line."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "sluice", *arguments],
+            cwd=self.project,
+            env=self.environ,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def ask(self, *arguments: str, code: int = 0) -> Any:
+        """Call a command that ends with `code`, and return its JSON."""
+        done = self.call(*arguments, "--json")
+        assert done.returncode == code, done.stderr
+        assert "Traceback" not in done.stderr
+        return json.loads(done.stdout)
