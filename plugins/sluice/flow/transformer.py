@@ -1,38 +1,54 @@
-"""Transforming: an exhausted shard comes in; each raw chunk becomes rows, keys, hashes and rejects; the shard has succeeded."""
+"""Transforming: an exhausted shard comes in; each raw chunk becomes rows, keys, hashes and rejects; the shard has succeeded.
 
+A chunk is done once its rows have a pointer, which is therefore the last thing written of it; what is done is not mapped again.
+A `Permanent` error fails the shard, any other leaves it running for the next try.
+"""
+
+from hashlib import blake2b
 from typing import Final
 
 import structlog
 from structlog.contextvars import bound_contextvars
 
 from sluice import log_events
-from sluice.errors import Permanent, ShardsFailed
+from sluice.errors import NotFound, Permanent, ShardsFailed
 from sluice.flow.pinned_spec import pinned_spec
 from sluice.mapping.columns import high_mark_of
 from sluice.mapping.mapper import MappedChunk, Mapper
 from sluice.mapping.watermarks import higher
 from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
 from sluice.model.base import RunId, ShardKey
-from sluice.model.lifecycle import ShardStatus, Step
+from sluice.model.lifecycle import RunStatus, ShardStatus, Step
 from sluice.model.run import Failure, Run
 from sluice.model.shard import Shard
 from sluice.ports import Services
 
 log: Final = structlog.get_logger()
 
+_DIGEST_BYTES: Final = 8
+_SHARD_STEPS: Final = (Step.FETCH, Step.TRANSFORM)
+_DONE: Final = (ShardStatus.SUCCEEDED, ShardStatus.SKIPPED)
+
 
 def transform(services: Services, run_id: RunId, shard_key: ShardKey) -> Shard:
     """Map every chunk of the shard that has not been mapped yet. Running it again changes nothing.
 
-    Raises `ShardsFailed` if the shard has not been fetched to its end.
+    Raises `ShardsFailed`, and leaves the shard as it is, if it has not been fetched to its end.
     """
+    shard = _standing(services, run_id, shard_key)
+    if shard.status in _DONE:
+        return shard
+    if not shard.exhausted:
+        why = f" ({shard.failure.error}: {shard.failure.message})" if shard.failure else ""
+        raise ShardsFailed(f"shard {shard_key} is {shard.status} and not fetched to its end{why}", shard=shard_key)
     run = services.runs.get(run_id)
+    if run.status is not RunStatus.RUNNING or run.step not in _SHARD_STEPS:
+        # A run that ended without this shard, whose task was cleared, is reopened here.
+        run = services.runs.enter(run_id, Step.TRANSFORM, services.policy(run.stage).lease_ttl)
     with bound_contextvars(**run.log_context, shard=shard_key, step=str(Step.TRANSFORM)):
         shard = services.shards.claim(run_id, shard_key)
         if shard.status is not ShardStatus.RUNNING:
             return shard
-        if not shard.exhausted:
-            raise ShardsFailed(f"shard {shard_key} of run {run_id} has not been fetched to its end", shard=shard_key)
         try:
             return _transform(services, run, shard)
         except Permanent as error:
@@ -41,15 +57,22 @@ def transform(services: Services, run_id: RunId, shard_key: ShardKey) -> Shard:
             raise
 
 
+def _standing(services: Services, run_id: RunId, shard_key: ShardKey) -> Shard:
+    for shard in services.shards.of(run_id):
+        if shard.key == shard_key:
+            return shard
+    raise NotFound(f"run {run_id} has no shard {shard_key}", run=run_id, shard=shard_key)
+
+
 def _transform(services: Services, run: Run, shard: Shard) -> Shard:
     spec = pinned_spec(services, run)
     mapper, ledger = Mapper(spec), services.ledger(spec)
+    watermark_type = spec.field(spec.source.watermark).type if spec.source.watermark else None
     done = {pointer.ref.seq: pointer for pointer in services.pointers.of(run.id, ArtifactKind.ROWS, shard.key)}
     mark: str | None = None
     for raw in services.pointers.of(run.id, ArtifactKind.RAW, shard.key):
-        if raw.ref.seq in done:
-            chunk_mark = high_mark_of(services.artifacts.get(done[raw.ref.seq]))
-        else:
+        chunk_mark = None
+        if raw.ref.seq not in done:
             mapped = mapper.map_chunk(
                 services.codec.pages(services.artifacts.get(raw)),
                 raw.key,
@@ -57,21 +80,27 @@ def _transform(services: Services, run: Run, shard: Shard) -> Shard:
             )
             _store(services, run, shard, raw, mapped)
             chunk_mark = mapped.high_mark
-        if spec.source.watermark is not None:
-            mark = higher(mark, chunk_mark, spec.field(spec.source.watermark).type)
+        elif watermark_type:
+            chunk_mark = high_mark_of(services.artifacts.get(done[raw.ref.seq]))
+        if watermark_type:
+            mark = higher(mark, chunk_mark, watermark_type)
     shard = services.shards.succeed(shard.model_copy(update={"high_mark": mark}))
-    log.info(log_events.SHARD_TRANSFORMED, records=shard.records, high_mark=mark)
+    log.info(log_events.SHARD_TRANSFORMED, chunks=shard.chunks, records=shard.records, high_mark=mark)
     return shard
 
 
 def _store(services: Services, run: Run, shard: Shard, raw: Pointer, mapped: MappedChunk) -> None:
-    """Keep what a chunk was mapped to; the pointer of its rows comes last, since it says that the chunk is done."""
+    """Keep what a chunk was mapped to: artifacts first, the pointer of the rows last."""
+    version = f"v{run.transformer_version}"
+    # Rows depend on what the ledger remembers at the moment, so their bytes are part of their name: a worker that lost this
+    # shard can then never overwrite what its successor has committed. Rejects depend on the raw chunk alone.
+    digest = blake2b(mapped.rows, digest_size=_DIGEST_BYTES).hexdigest()
+    rows = _put(services, _ref(run, raw, ArtifactKind.ROWS, f"{version}-{digest}"), mapped.rows, mapped.objects, raw)
     if mapped.rejects:
-        _quarantine(services, run, shard, raw, mapped)
-    rows = services.artifacts.put(
-        _ref(run, raw, ArtifactKind.ROWS), mapped.rows, records=mapped.objects, expires_at=raw.expires_at
-    )
-    log.info(log_events.ARTIFACT_STORED, artifact=rows.key, kind=str(rows.ref.kind), bytes=rows.bytes)
+        lines = b"".join(reject.model_dump_json().encode() + b"\n" for reject in mapped.rejects)
+        rejects = _put(services, _ref(run, raw, ArtifactKind.REJECTS, version), lines, len(mapped.rejects), raw)
+        services.pointers.add(rejects, shard.token)
+        services.dead_letters.record(run, shard.key, mapped.rejects)
     services.pointers.add(rows, shard.token)
     log.info(
         log_events.CHUNK_TRANSFORMED,
@@ -82,22 +111,12 @@ def _store(services: Services, run: Run, shard: Shard, raw: Pointer, mapped: Map
     )
 
 
-def _quarantine(services: Services, run: Run, shard: Shard, raw: Pointer, mapped: MappedChunk) -> None:
-    """Keep the rejects of a chunk, one JSON line each, and open a dead letter for each."""
-    lines = b"".join(reject.model_dump_json().encode() + b"\n" for reject in mapped.rejects)
-    rejects = services.artifacts.put(
-        _ref(run, raw, ArtifactKind.REJECTS), lines, records=len(mapped.rejects), expires_at=raw.expires_at
-    )
-    services.pointers.add(rejects, shard.token)
-    services.dead_letters.record(run, shard.key, mapped.rejects)
+def _put(services: Services, ref: ArtifactRef, data: bytes, records: int, raw: Pointer) -> Pointer:
+    """Store an artifact that is kept as long as the raw chunk it comes from."""
+    pointer = services.artifacts.put(ref, data, records=records, expires_at=raw.expires_at)
+    log.info(log_events.ARTIFACT_STORED, artifact=pointer.key, kind=str(ref.kind), bytes=pointer.bytes, records=records)
+    return pointer
 
 
-def _ref(run: Run, raw: Pointer, kind: ArtifactKind) -> ArtifactRef:
-    return ArtifactRef(
-        sync=run.sync,
-        run=run.id,
-        kind=kind,
-        shard=raw.ref.shard,
-        seq=raw.ref.seq,
-        variant=f"v{run.transformer_version}",
-    )
+def _ref(run: Run, raw: Pointer, kind: ArtifactKind, variant: str) -> ArtifactRef:
+    return ArtifactRef(sync=run.sync, run=run.id, kind=kind, shard=raw.ref.shard, seq=raw.ref.seq, variant=variant)
