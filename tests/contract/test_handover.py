@@ -70,11 +70,14 @@ def test_pointers_are_copied_to_the_new_run_and_lead_to_the_same_bytes(stores: S
     assert stores.pointers.of(second.id, ArtifactKind.SPEC) == []
 
 
-def test_a_worker_taken_for_dead_can_write_nothing_more(stores: Stores) -> None:
-    """It wakes up and finds every door closed: checkpoint, end, pointer; its shard is marked as failed."""
+@pytest.mark.parametrize("is_over", [False, True])
+def test_a_worker_taken_for_dead_can_write_nothing_more(stores: Stores, *, is_over: bool) -> None:
+    """It wakes up, while its successor works or later, and finds every door closed; its shard is marked as failed."""
     run, rome = worked_on(stores, Origin())
     stores.runs.enter(RunId("run-1"), Step.FETCH, OVER)
-    stores.runs.open(a_run("run-2"), MINUTE)
+    second = stores.runs.open(a_run("run-2"), MINUTE)
+    if is_over:
+        stores.runs.end(second, RunEvent.CANCEL)
     late = rome.model_copy(update={"cursor": {"after": 40}, "chunks": 2})
     for write in (
         lambda: stores.shards.checkpoint(late, a_pointer(shard=ROME, seq=1), MINUTE),
@@ -85,9 +88,10 @@ def test_a_worker_taken_for_dead_can_write_nothing_more(stores: Stores) -> None:
         with pytest.raises(Fenced):
             write()
     left = {shard.key: shard for shard in stores.shards.of(run.id)}
+    cause = left[ROME].failure
     assert left[ROME].status is ShardStatus.FAILED
-    assert left[ROME].failure is not None
-    assert left[ROME].failure.error == "TakenOver"
+    assert cause is not None
+    assert cause.error == "TakenOver"
     assert (left[ROME].cursor, left[OSLO].failure, left[BERN].status) == ({"after": 20}, FAILURE, ShardStatus.PENDING)
     assert [pointer.ref.seq for pointer in stores.pointers.of(run.id, ArtifactKind.RAW, ROME)] == [0]
 

@@ -1,5 +1,6 @@
 """The contract of `ShardStore`."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
@@ -85,11 +86,12 @@ def test_a_second_claim_fences_the_first(stores: Stores) -> None:
     """Whoever claimed before can neither checkpoint nor finish nor fail, and leaves no pointer."""
     first = stores.shards.claim(RUN, PARIS)
     second = stores.shards.claim(RUN, PARIS)
-    for write in (
+    writes: list[Callable[[], Shard]] = [
         lambda: checkpointed(stores, first),
         lambda: stores.shards.succeed(first),
         lambda: stores.shards.fail(first, FAILURE),
-    ):
+    ]
+    for write in writes:
         with pytest.raises(Fenced):
             write()
     assert stores.shards.of(RUN)[0] == second
@@ -180,7 +182,8 @@ def test_a_shard_is_not_claimed_while_another_run_of_the_request_is_alive(stores
     """One run at a time asks the supplier for the same."""
     stores.runs.end(stores.runs.enter(RUN, Step.SETTLE, MINUTE), RunEvent.FAIL)
     stores.runs.open(a_run("run-2"), MINUTE)
-    for claim in (lambda: stores.shards.claim(RUN, PARIS), lambda: stores.shards.claim_next(RUN)):
+    claims: list[Callable[[], object]] = [lambda: stores.shards.claim(RUN, PARIS), lambda: stores.shards.claim_next(RUN)]
+    for claim in claims:
         with pytest.raises(FlightTaken):
             claim()
 

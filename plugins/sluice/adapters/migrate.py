@@ -35,7 +35,7 @@ _UNAVAILABLE: Final[dict[Schema, type[Retryable]]] = {
     "sluice_state": StateUnavailable,
     "sluice_ledger": TargetUnavailable,
 }
-_ADVISORY_LOCK: Final = 7883_956_301_122_417
+ADVISORY_LOCK: Final = 7_883_956_301_122_417
 """One number for both schemas, since they may share a database."""
 
 _IN_PROCESS: Final = threading.Lock()
@@ -53,7 +53,7 @@ def upgrade(info: ConnectionInfo, schema: Schema) -> list[str]:
     target = conninfo(info)
     engine = sqlalchemy.create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(target), poolclass=NullPool)
     with _IN_PROCESS, translated(info, _UNAVAILABLE[schema]), _as_psycopg_raised_it(), engine.begin() as connection:
-        _plain(connection).execute("select pg_advisory_xact_lock(%s)", (_ADVISORY_LOCK,))
+        _plain(connection).execute("select pg_advisory_xact_lock(%s)", (ADVISORY_LOCK,))
         _ensure_schema(_plain(connection), schema)
         applied = _apply(connection, schema)
     if applied:
