@@ -3,7 +3,7 @@
 import json
 import secrets
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 # These, and those 10,000 higher, lie below the range that the kernel hands out to outgoing connections: a port that is
@@ -11,10 +11,10 @@ from pathlib import Path
 PORTS = range(12_000, 22_000)
 
 
-def kept_secret(path: Path, length: int = 24) -> str:
+def kept_secret(path: Path, length: int = 24, make: Callable[[], str] | None = None) -> str:
     """Return the secret in `path`, made up on the first call; only its owner can read the file."""
     if not path.exists():
-        write_private(path, secrets.token_urlsafe(length) + "\n")
+        write_private(path, (make() if make else secrets.token_urlsafe(length)) + "\n")
     return path.read_text().strip()
 
 

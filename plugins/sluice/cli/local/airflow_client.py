@@ -1,0 +1,125 @@
+"""What the local stack wants of its own Airflow in; calls to the REST API, and their answers, out."""
+
+import time
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import quote
+
+import httpx
+
+from sluice.errors import AirflowUnavailable, StackFailed
+
+_NOT_FOUND, _SECONDS, _LARGEST_PAGE = 404, 30.0, 100
+
+
+class AirflowClient:
+    """The REST API as its administrator. Opened as a context."""
+
+    def __init__(self, base: str, user: str, password: str) -> None:
+        self._login = {"username": user, "password": password}
+        self._client = httpx.Client(base_url=base, timeout=_SECONDS, trust_env=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._client.close()
+
+    def health(self) -> dict[str, str]:
+        """Return the status of each part of Airflow by name, nothing while the API is not up."""
+        try:
+            answer = self._client.get("/api/v2/monitor/health", timeout=5)
+            return {name: part.get("status") or "absent" for name, part in answer.json().items()} if answer.is_success else {}
+        except (httpx.HTTPError, ValueError):
+            return {}
+
+    def set_pool(self, name: str, slots: int, description: str) -> None:
+        """Create the pool, or change it to this."""
+        body = {"name": name, "slots": slots, "description": description, "include_deferred": False}
+        if self._find("PATCH", f"/api/v2/pools/{quote(name, safe='')}", body) is None:
+            self._call("POST", "/api/v2/pools", body)
+
+    def dag(self, dag_id: str) -> dict[str, Any] | None:
+        """Return the DAG, None while Airflow does not know it."""
+        return self._find("GET", f"/api/v2/dags/{quote(dag_id, safe='')}")
+
+    def import_errors(self) -> list[dict[str, Any]]:
+        """Return the DAG files that do not load, and why."""
+        return list(self._call("GET", "/api/v2/importErrors")["import_errors"])
+
+    def set_paused(self, dag_id: str, *, paused: bool) -> None:
+        """Pause the DAG, or let it run."""
+        self._call("PATCH", f"/api/v2/dags/{quote(dag_id, safe='')}", {"is_paused": paused})
+
+    def trigger(self, dag_id: str) -> str:
+        """Ask for a run now; return its id."""
+        body: dict[str, Any] = {"logical_date": None, "conf": {}}
+        return str(self._call("POST", f"/api/v2/dags/{quote(dag_id, safe='')}/dagRuns", body)["dag_run_id"])
+
+    def unfinished(self, dag_id: str) -> list[str]:
+        """Return the ids of the runs that have not ended, the newest first."""
+        path = f"/api/v2/dags/{quote(dag_id, safe='')}/dagRuns?state=queued&state=running&order_by=-id"
+        return [str(run["dag_run_id"]) for run in self._call("GET", path)["dag_runs"]]
+
+    def dag_run(self, dag_id: str, run_id: str) -> dict[str, Any]:
+        """Return the DagRun."""
+        return self._call("GET", _dag_run(dag_id, run_id))
+
+    def tasks(self, dag_id: str, run_id: str) -> list[dict[str, Any]]:
+        """Return the task instances of a DagRun, in the order they began; those that have not, last."""
+        path = f"{_dag_run(dag_id, run_id)}/taskInstances?limit={_LARGEST_PAGE}"
+        found: list[dict[str, Any]] = []
+        while True:
+            page = self._call("GET", f"{path}&offset={len(found)}")
+            found += page["task_instances"]
+            if not page["task_instances"] or len(found) >= page["total_entries"]:
+                return sorted(found, key=lambda task: (task["start_date"] or "~", task["map_index"]))
+
+    def log(self, dag_id: str, run_id: str, task: dict[str, Any]) -> list[str]:
+        """Return the log of the last attempt of a task, line by line."""
+        attempt = max(1, task["try_number"])
+        path = f"{_dag_run(dag_id, run_id)}/taskInstances/{quote(task['task_id'], safe='')}/logs/{attempt}"
+        answer = self._call("GET", f"{path}?map_index={task['map_index']}&full_content=true")
+        return [line if isinstance(line, str) else _log_line(line) for line in answer.get("content") or ()]
+
+    def _find(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any] | None:
+        response = self._send(method, path, body)
+        return None if response.status_code == _NOT_FOUND else self._answer(response)
+
+    def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        return self._answer(self._send(method, path, body))
+
+    def _answer(self, response: httpx.Response) -> dict[str, Any]:
+        if response.is_error:
+            raise StackFailed(f"Airflow answers {response.status_code} to {response.request.url}: {response.text[:500]}")
+        return dict(response.json())
+
+    def _send(self, method: str, path: str, body: dict[str, Any] | None) -> httpx.Response:
+        """Send a request, a second time after a pause where the connection broke."""
+        for final in (False, True):
+            try:
+                if "Authorization" not in self._client.headers:
+                    token = self._answer(self._client.post("/auth/token", json=self._login))["access_token"]
+                    self._client.headers["Authorization"] = f"Bearer {token}"
+                return self._client.request(method, path, json=body, headers={"Accept": "application/json"})
+            except httpx.HTTPError as error:
+                if final:
+                    raise AirflowUnavailable(f"Airflow does not answer {method} {path}: {error or type(error)}") from error
+                time.sleep(1)
+        raise AssertionError
+
+
+def _dag_run(dag_id: str, run_id: str) -> str:
+    return f"/api/v2/dags/{quote(dag_id, safe='')}/dagRuns/{quote(run_id, safe='')}"
+
+
+def _log_line(line: dict[str, Any]) -> str:
+    facts = " ".join(
+        f"{key}={value}"
+        for key, value in line.items()
+        if key not in ("event", "timestamp", "level", "logger", "error_detail", "filename", "lineno") and value is not None
+    )
+    raised = "".join(f"\n    {one.get('exc_type')}: {one.get('exc_value')}" for one in line.get("error_detail") or ())
+    return (
+        f"{str(line.get('timestamp') or '')[11:19]} {line.get('level') or '':7} {line.get('event')} {facts}".rstrip() + raised
+    )
