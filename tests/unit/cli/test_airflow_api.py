@@ -1,11 +1,7 @@
 """Airflow's REST API: what is asked of it, and what its answers mean, over real HTTP."""
 # ruff: noqa: E501 - tables of cases read better with one on each line
 
-import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
 import pytest
 
@@ -13,64 +9,26 @@ from sluice.cli.airflow_api import LABELS, AirflowApi, base_url
 from sluice.cli.connections import parse_connection
 from sluice.errors import AirflowUnavailable, ConnectionInvalid, IllegalTransition, NotFound, SluiceError, UsageInvalid
 from sluice.model.review import Choice
-from sluice.ports import ConnectionInfo
+from tests.support.airflow_stub import AirflowStub
 
 GATE_PATH = "/api/v2/dags/sluice_hotels/dagRuns/manual__1%2F2/taskInstances/gate/-1/hitlDetails"
 
 
-class Airflow:
-    """A server that answers as it is told to, and remembers what it was asked."""
-
-    def __init__(self) -> None:
-        self.answers: dict[tuple[str, str], tuple[int, Any]] = {("POST", "/auth/token"): (201, {"access_token": "t0k3n"})}
-        self.asked: list[tuple[str, str, Any, str | None]] = []
-        airflow = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def answer(self) -> None:
-                length = int(self.headers.get("Content-Length", 0))
-                body = json.loads(self.rfile.read(length)) if length else None
-                airflow.asked.append((self.command, self.path, body, self.headers.get("Authorization")))
-                status, answer = airflow.answers.get((self.command, self.path), (404, {"detail": "Not Found"}))
-                data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-            do_GET = do_POST = do_PATCH = answer  # noqa: N815 - the library's names
-
-            def log_message(self, *_: object) -> None:
-                """Say nothing."""
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-
-    @property
-    def info(self) -> ConnectionInfo:
-        """Return a connection to it."""
-        return parse_connection("sluice_airflow", f"http://admin:pw@127.0.0.1:{self.server.server_port}")
-
-
 @pytest.fixture
-def airflow() -> Iterator[Airflow]:
+def airflow() -> Iterator[AirflowStub]:
     """Return a running server."""
-    server = Airflow()
-    thread = threading.Thread(target=server.server.serve_forever, args=(0.01,))
-    thread.start()
-    yield server
-    server.server.shutdown()
-    thread.join()
-    server.server.server_close()
+    with AirflowStub() as server:
+        yield server
 
 
-def answer(airflow: Airflow, choice: Choice) -> None:
+def answer(airflow: AirflowStub, choice: Choice) -> None:
     """Answer the gate of one DagRun."""
     with AirflowApi(airflow.info) as api:
         api.answer_gate("sluice_hotels", "manual__1/2", choice, "looks right")
 
 
 @pytest.mark.parametrize(("choice", "label"), LABELS.items())
-def test_the_gate_is_answered_with_the_forms_label_and_a_comment(airflow: Airflow, choice: Choice, label: str) -> None:
+def test_the_gate_is_answered_with_the_forms_label_and_a_comment(airflow: AirflowStub, choice: Choice, label: str) -> None:
     """The login goes before, its token along, names are encoded, and the answer is one of the form's."""
     airflow.answers["GET", GATE_PATH] = (200, {"response_received": False})
     airflow.answers["PATCH", GATE_PATH] = (200, {"chosen_options": [label]})
@@ -82,14 +40,14 @@ def test_the_gate_is_answered_with_the_forms_label_and_a_comment(airflow: Airflo
     ]
 
 
-def test_the_same_answer_again_changes_nothing(airflow: Airflow) -> None:
+def test_the_same_answer_again_changes_nothing(airflow: AirflowStub) -> None:
     """Approving what was approved is in order, and Airflow is not asked to write again."""
     airflow.answers["GET", GATE_PATH] = (200, {"response_received": True, "chosen_options": ["Approve"]})
     answer(airflow, Choice.APPROVE)
     assert [method for method, *_ in airflow.asked] == ["POST", "GET"]
 
 
-def test_another_answer_is_refused_and_names_who_gave_the_first(airflow: Airflow) -> None:
+def test_another_answer_is_refused_and_names_who_gave_the_first(airflow: AirflowStub) -> None:
     """Rejecting what somebody approved says who did, and when."""
     airflow.answers["GET", GATE_PATH] = (
         200,
@@ -117,7 +75,7 @@ REFUSALS = {
 
 @pytest.mark.parametrize(("call", "status", "error", "message"), REFUSALS.values(), ids=REFUSALS.keys())
 def test_refusals_have_names_and_mends(
-    airflow: Airflow, call: tuple[str, str], status: int, error: type[SluiceError], message: str
+    airflow: AirflowStub, call: tuple[str, str], status: int, error: type[SluiceError], message: str
 ) -> None:
     """Each way Airflow says no becomes an error of ours that says what to look at."""
     airflow.answers["GET", GATE_PATH] = (200, {"response_received": False})
@@ -127,32 +85,32 @@ def test_refusals_have_names_and_mends(
 
 
 @pytest.mark.parametrize("body", [b"<html>", b"[]", b""])
-def test_what_is_no_airflow_is_named(airflow: Airflow, body: bytes) -> None:
+def test_what_is_no_airflow_is_named(airflow: AirflowStub, body: bytes) -> None:
     """A page of something else under that address is told as such."""
     airflow.answers["POST", "/auth/token"] = (200, body)
     with pytest.raises(ConnectionInvalid, match="is no Airflow 3"):
         answer(airflow, Choice.APPROVE)
 
 
-def test_an_unreachable_airflow_is_named(airflow: Airflow) -> None:
+def test_an_unreachable_airflow_is_named(airflow: AirflowStub) -> None:
     """Nobody listening is a matter of later, and names the address."""
-    port = airflow.server.server_port
+    port = airflow.port
     info = parse_connection("sluice_airflow", f"http://admin:pw@127.0.0.1:{port}")
-    airflow.server.server_close()
+    airflow.close()
     with pytest.raises(AirflowUnavailable, match=f"Airflow at http://127.0.0.1:{port} cannot be reached"), AirflowApi(info):
         pass
 
 
-def test_without_a_login_everybody_is_admin(airflow: Airflow) -> None:
+def test_without_a_login_everybody_is_admin(airflow: AirflowStub) -> None:
     """An Airflow for one person alone hands out tokens without a password."""
     airflow.answers["GET", "/auth/token"] = (201, {"access_token": "open"})
-    info = parse_connection("sluice_airflow", f"http://127.0.0.1:{airflow.server.server_port}")
+    info = parse_connection("sluice_airflow", f"http://127.0.0.1:{airflow.port}")
     with AirflowApi(info) as api, pytest.raises(NotFound):
         api.trigger("sluice_hotels", {})
     assert airflow.asked[-1][3] == "Bearer open"
 
 
-def test_a_run_is_triggered_with_the_form_filled_in(airflow: Airflow) -> None:
+def test_a_run_is_triggered_with_the_form_filled_in(airflow: AirflowStub) -> None:
     """The run has no logical date, carries what was asked for, and its page is known."""
     airflow.answers["GET", "/api/v2/dags/sluice_hotels"] = (200, {"is_paused": True})
     airflow.answers["POST", "/api/v2/dags/sluice_hotels/dagRuns"] = (200, {"dag_run_id": "manual__x"})
@@ -160,16 +118,16 @@ def test_a_run_is_triggered_with_the_form_filled_in(airflow: Airflow) -> None:
         triggered = api.trigger("sluice_hotels", {"mode": "full"})
     assert airflow.asked[-1][2] == {"logical_date": None, "conf": {"mode": "full"}}
     assert triggered.is_paused
-    assert triggered.url == f"http://127.0.0.1:{airflow.server.server_port}/dags/sluice_hotels/runs/manual__x"
+    assert triggered.url == f"http://127.0.0.1:{airflow.port}/dags/sluice_hotels/runs/manual__x"
 
 
-def test_an_unknown_dag_says_where_to_look(airflow: Airflow) -> None:
+def test_an_unknown_dag_says_where_to_look(airflow: AirflowStub) -> None:
     """A sync without a DAG file, or with one that does not load, is told as such."""
     with AirflowApi(airflow.info) as api, pytest.raises(NotFound, match=r"knows no DAG sluice_x: is there a file .* in dags/"):
         api.trigger("sluice_x", {})
 
 
-def test_whether_airflow_gave_up_can_be_asked(airflow: Airflow) -> None:
+def test_whether_airflow_gave_up_can_be_asked(airflow: AirflowStub) -> None:
     """A DagRun that failed is told from one that goes on."""
     path = "/api/v2/dags/sluice_hotels/dagRuns/r"
     with AirflowApi(airflow.info) as api:

@@ -3,8 +3,8 @@
 import os
 import pwd
 import time
-from io import BytesIO
-from typing import Annotated, Any, Final
+from dataclasses import asdict
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -18,15 +18,11 @@ from sluice.cli.output import Output, printable, table
 from sluice.cli.progress import RunProgress
 from sluice.cli.session import AsJson, Session, session_of
 from sluice.errors import IllegalTransition, NotFound
-from sluice.model import rows
 from sluice.model.base import ReviewId, RunId
-from sluice.model.ledger import Outcome
 from sluice.model.lifecycle import WAITING_VERDICTS
 from sluice.model.review import Choice, Decision, Review
 from sluice.model.run import Run
 from sluice.ports import Services
-
-_SAMPLES: Final = 10
 
 review = typer.Typer(no_args_is_help=True, help="What a run would publish, and the decision about it.")
 
@@ -65,19 +61,26 @@ def show(context: typer.Context, name: Named, as_json: AsJson = False) -> None:
 
     Example: sluice review show inline-3f2a9c81d04e
     """
+    from sluice.web.samples import samples_of
+
     session = session_of(context)
     output = session.begin(as_json=as_json)
     with session.services() as services:
         found = find_review(services, name)
-        samples = _samples(services.artifacts.get(found.diff))
+        samples = samples_of(services, found)
 
     def draw(console: Console) -> None:
         console.print(review_drawn(found))
-        for outcome, keys in samples.items():
-            more = found.figures.count(Outcome(outcome)) - len(keys)
-            console.print(printable(f"{outcome}: {', '.join(keys)}" + (f", and {more:,} more" if more > 0 else "")))
+        if samples is None:
+            console.print("The diff is too large to show some of its objects here.")
+        for outcome, some in (samples or {}).items():
+            more = found.figures.count(outcome) - len(some)
+            keys = ", ".join(sample.key for sample in some)
+            console.print(printable(f"{outcome}: {keys}" + (f", and {more:,} more" if more > 0 else "")))
 
-    output.result({"review": found, "samples": samples}, draw)
+    output.result(
+        {"review": found, "samples": {outcome: list(map(asdict, some)) for outcome, some in (samples or {}).items()}}, draw
+    )
 
 
 @review.command()
@@ -176,15 +179,3 @@ def os_user() -> str:
         return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:
         return f"uid {os.geteuid()}"
-
-
-def _samples(diff: bytes) -> dict[str, list[str]]:
-    """Return some keys of each outcome of a diff."""
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
-
-    columns = pq.read_table(BytesIO(diff), columns=[rows.KEY, rows.OUTCOME])
-    return {
-        outcome: columns.filter(pc.equal(columns[rows.OUTCOME], outcome))[rows.KEY].slice(0, _SAMPLES).to_pylist()
-        for outcome in sorted(pc.unique(columns[rows.OUTCOME]).to_pylist())
-    }
