@@ -92,6 +92,12 @@ class PostgresServer:
         lock.unlink(missing_ok=True)  # nobody holds it: its writer has ended, or the pid is another program's by now
         return found
 
+    def remove(self) -> None:
+        """Remove the data, wherever it lies. The server must not run."""
+        shutil.rmtree(self._home, ignore_errors=True)
+        if self._asked.is_symlink():
+            self._asked.unlink()
+
     def connection(self, conn_id: str, database: str) -> ConnectionInfo:
         """Return the Airflow connection to a database of this server."""
         return ConnectionInfo(

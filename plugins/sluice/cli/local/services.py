@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -72,6 +73,13 @@ class Stack:
         for service in (self._airflow, self._supplier, self._s3, self._postgres):
             if service is not None:
                 service.stop()
+
+    def remove(self) -> None:
+        """End what a killed stack has left, and remove all data."""
+        for server in (self._prepared_airflow(), self._supplier, self._s3, self._postgres):
+            server.stop_leftover()
+        self._postgres.remove()
+        shutil.rmtree(self._layout.root)
 
     def raise_if_ended(self) -> None:
         """Raise `StackFailed`, with the end of its log, if a service has ended by itself."""
@@ -151,9 +159,7 @@ class Stack:
             board.done("schemas", f"{said}; yours are left to `sluice db upgrade`: {', '.join(left)}" if left else said)
 
     def _start_airflow(self, board: Board, *, is_new: bool) -> None:
-        database = self._postgres.uri("airflow", "postgresql+psycopg")
-        airflow = AirflowServer(self._layout.root / "airflow", self._layout.project, self._layout.logs, database)
-        self._airflow = airflow
+        airflow = self._airflow = self._prepared_airflow()
         with board.working("database", "setting up"):
             airflow.configure()
             migrated = airflow.migrate(is_new=is_new)
@@ -167,6 +173,10 @@ class Stack:
             for name, pool in self._pools().items():
                 client.set_pool(name, pool.slots, pool.description)
         keeping.write_private(self._layout.environment, environment_text(airflow.shared_environment()))
+
+    def _prepared_airflow(self) -> AirflowServer:
+        database = self._postgres.uri("airflow", "postgresql+psycopg")
+        return AirflowServer(self._layout.root / "airflow", self._layout.project, self._layout.logs, database)
 
     def _variables(self) -> dict[str, str]:
         own = {conn_id: as_variable(self.connection(conn_id)) for conn_id in (STATE, TARGET, ARTIFACTS, SUPPLIER, AIRFLOW)}

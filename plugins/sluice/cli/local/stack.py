@@ -50,6 +50,13 @@ def demo(project: Path) -> int:
             return show(stack, out)
 
 
+def clear(project: Path) -> None:
+    """Remove all that the stack of a folder has made; raise `StackRunning` while one runs."""
+    layout = Layout(project)
+    with layout.held():
+        Stack(layout, read_settings(project)).remove()
+
+
 @contextmanager
 def running(layout: Layout, out: Console, *, migrate_given: bool) -> Iterator[Stack]:
     """Start the stack of a folder that is held, and stop it in the end; SIGTERM and a closed terminal interrupt the block."""

@@ -1,0 +1,64 @@
+# What a developer types. Everything is built from constraints.txt, where each version is pinned by hash.
+
+.DEFAULT_GOAL := help
+.PHONY: help demo up test check bench lock clean
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+unexport PYTHONDONTWRITEBYTECODE VIRTUAL_ENV
+
+# The first Python that will do; or say which: make demo PYTHON=/opt/python3.12/bin/python3
+PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
+	"$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && echo "$$python" && break; done)
+BIN := .venv/bin
+READY := .venv/.ready
+SOURCES := plugins tests include dags bench
+
+help: ## this list
+	@printf 'Sluice keeps Postgres tables in step with slow, unreliable suppliers.\n\n'
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(READY) ## start everything, let Airflow run a sync of real hotels, show what came of it, stop
+	@$(BIN)/sluice demo
+
+up: $(READY) ## start a local stack and keep it: Postgres, S3, supplier, Airflow; Ctrl-C stops it
+	@$(BIN)/sluice up
+
+test: $(READY) ## run every test, on servers of its own (ARGS="-k name" for some)
+	@$(BIN)/pytest $(ARGS)
+
+check: $(READY) ## linters, types, import floors, size and leftovers
+	@$(BIN)/ruff check $(wildcard $(SOURCES))
+	@$(BIN)/ruff format --check $(wildcard $(SOURCES))
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@git ls-files -z '*.py' | xargs -0 wc -l | awk '$$2 != "total" && $$1 > 400 {print "more than 400 lines: " $$2; bad = 1} END {exit bad}'
+	@! git grep -nE 'python[h]osted|py[p]i\.org|registry\.n[p]mjs|deb\.debi[a]n' || { echo 'above: addresses of registries; name the package alone'; exit 1; }
+	@! git grep -nE '(^|[^A-Za-z0-9_.])/(home|work|Users)/[A-Za-z]' || { echo 'above: paths of one machine'; exit 1; }
+
+bench: $(READY) ## measure against the limits
+	@for script in bench/*.py; do echo "$$script"; $(BIN)/python "$$script" || exit 1; done
+
+lock: $(READY) ## pin the newest versions that pyproject.toml allows
+	@$(BIN)/uv pip compile pyproject.toml --quiet --upgrade --extra local --group dev --universal --python-version 3.11 \
+		--generate-hashes --no-header --no-annotate -o constraints.txt
+
+clean: ## remove what was made: the stack's data, caches, the virtual environment
+	@if [ -e .sluice ] && [ -x $(BIN)/python ]; then \
+		$(BIN)/python -c 'from pathlib import Path; from sluice.cli.local.stack import clear; clear(Path.cwd())'; fi
+	@rm -rf .sluice .venv dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@find $(wildcard $(SOURCES)) -name __pycache__ -prune -exec rm -rf {} +
+
+# pip installs uv alone, by its hash; uv then installs the rest, many times as fast.
+$(READY): constraints.txt pyproject.toml
+	@test -n '$(PYTHON)' || { \
+		echo 'Sluice needs Python 3.11, 3.12 or 3.13, and none is on the PATH.'; \
+		echo 'Install one (Debian, Ubuntu: apt install python3 python3-venv), or say where it is: make PYTHON=/path/to/python3'; \
+		exit 1; }
+	@echo "Building .venv with $$($(PYTHON) --version); this takes a minute or two, once."
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || { \
+		rm -rf .venv; echo 'That Python cannot make virtual environments (Debian, Ubuntu: apt install python3-venv).'; exit 1; }
+	@awk '/^uv==/ {found = 1} found {print} found && !/\\$$/ {exit}' constraints.txt > .venv/uv.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r .venv/uv.txt
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --no-deps --compile-bytecode -r constraints.txt
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
+	@touch $@
