@@ -64,9 +64,6 @@ class RunStore(Protocol):
     def get(self, run: RunId) -> Run:
         """Return the run; raise `NotFound` naming it."""
 
-    def unfinished(self, request_key: str) -> Run | None:
-        """Return the newest run of that request that may go on (pending, running, waiting, failed or partial)."""
-
     def enter(self, run: RunId, step: Step, lease_ttl: timedelta) -> Run:
         """Put the run at `step`, `running`, with a new token that fences every earlier one; renew its lease.
 

@@ -168,16 +168,6 @@ def test_an_illegal_event_leaves_the_run_as_it_is(stores: Stores, event: RunEven
         stores.runs.open(a_run("run-2"), MINUTE)
 
 
-def test_unfinished_finds_the_newest_that_may_go_on(stores: Stores) -> None:
-    """Succeeded and cancelled runs are over; of the others of the request the newest counts."""
-    assert stores.runs.unfinished(a_run().request_key) is None
-    stores.runs.open(a_run(), MINUTE)
-    failed = stores.runs.end(stores.runs.enter(RunId("run-1"), Step.FETCH, MINUTE), RunEvent.FAIL, FAILURE)
-    stores.runs.end(stores.runs.open(a_run("run-2"), MINUTE), RunEvent.CANCEL)
-    assert stores.runs.unfinished(a_run().request_key) == failed
-    assert stores.runs.unfinished("another") is None
-
-
 def test_recent_runs_come_newest_first_through_the_filters(stores: Stores) -> None:
     """Sync, statuses and limit each narrow the list; admission orders it, not anybody's clock."""
     stores.runs.open(a_run("run-1", request_key="1"), MINUTE)

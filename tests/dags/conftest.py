@@ -83,13 +83,14 @@ def connections(
     supplier: Supplier,
 ) -> None:
     """The connections of a sync, defined as Airflow connections in the environment."""
-    for conn_id, info in {
-        "sluice_state": database,
-        "sluice_target": database,
-        "sluice_artifacts": artifacts,
-        "demo_supplier": supplier.connection,
-    }.items():
-        monkeypatch.setenv(f"AIRFLOW_CONN_{conn_id.upper()}", as_json(info))
+    define(monkeypatch, database, artifacts, supplier.connection)
+
+
+def define(patch: pytest.MonkeyPatch, database: ConnectionInfo, artifacts: ConnectionInfo, supplier: ConnectionInfo) -> None:
+    """Define the connections of a sync as Airflow connections in the environment."""
+    named = {"sluice_state": database, "sluice_target": database, "sluice_artifacts": artifacts, "demo_supplier": supplier}
+    for conn_id, info in named.items():
+        patch.setenv(f"AIRFLOW_CONN_{conn_id.upper()}", as_json(info))
 
 
 def as_json(info: ConnectionInfo) -> str:

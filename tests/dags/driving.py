@@ -39,6 +39,7 @@ class DrivenAirflow:
             run.dag = serialized(dag_id, session)
             run.state = DagRunState.RUNNING
             session.commit()
+            before: States = {}
             while run.state == DagRunState.RUNNING:
                 session.expire_all()
                 ready, _ = run.update_state(session=session)
@@ -47,13 +48,14 @@ class DrivenAirflow:
                     instance.state = TaskInstanceState.SCHEDULED
                 session.commit()
                 due = [i for i in run.get_task_instances(session=session) if i.state == TaskInstanceState.SCHEDULED]
-                if not due:
-                    break
                 for instance in due:
                     _run_task(ti=instance, task=dag.task_dict[instance.task_id])
+                states = states_of(run, session)
+                if not due and states == before:
+                    break
+                before = states
             session.expire_all()
-            states = {named(i): str(i.state) for i in run.get_task_instances(session=session)}
-            return {"": str(run.state), **states}
+            return {"": str(run.state), **states_of(run, session)}
 
     def clear(self, dag_id: str, run_id: str, task_id: str, map_index: int) -> None:
         """Clear one mapped task with all that comes after it, as a person does."""
@@ -154,6 +156,11 @@ def serialized(dag_id: str, session: Any) -> Any:
     from airflow.models.serialized_dag import SerializedDagModel
 
     return SerializedDagModel.get_dag(dag_id, session=session)
+
+
+def states_of(run: Any, session: Any) -> States:
+    """Return the state of each task instance of a DagRun, by name."""
+    return {named(instance): str(instance.state) for instance in run.get_task_instances(session=session)}
 
 
 def named(instance: Any) -> str:

@@ -6,13 +6,32 @@ from collections.abc import Iterator
 import pytest
 from fastapi.testclient import TestClient
 
+from sluice.cli.local.postgres import PostgresServer
+from sluice.cli.local.s3 import S3Server
+from tests.dags.conftest import define
 from tests.dags.driving import DrivenAirflow, token
-from tests.support.servers import Supplier
+from tests.support.servers import Supplier, throw_away_database
 
 DAG = "sluice_hotels"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+def airflow(
+    airflow_session: DrivenAirflow,
+    postgres: PostgresServer,
+    migrated_template: str,
+    s3: S3Server,
+    session_supplier: Supplier,
+) -> Iterator[DrivenAirflow]:
+    """An Airflow for all tests of this module: they only look."""
+    session_supplier.reset()
+    s3.create_bucket("pages")
+    with throw_away_database(postgres, migrated_template) as database, pytest.MonkeyPatch.context() as patch:
+        define(patch, database, s3.connection("sluice_artifacts", "pages"), session_supplier.connection)
+        yield airflow_session
+
+
+@pytest.fixture(scope="module")
 def parked(airflow: DrivenAirflow) -> str:
     """The id of a DagRun that waits for a person."""
     run = airflow.trigger(DAG, review="always")
@@ -91,11 +110,12 @@ def test_what_is_not_there_is_said_plainly(airflow: DrivenAirflow) -> None:
     assert "&lt;script&gt;" in page.text
 
 
-def test_what_the_supplier_says_is_escaped(airflow: DrivenAirflow, supplier: Supplier) -> None:
+def test_what_the_supplier_says_is_escaped(airflow: DrivenAirflow, session_supplier: Supplier) -> None:
     """An error message with the supplier's words in it is text, never markup."""
-    supplier.control(garbage="html")
+    session_supplier.control(garbage="html")
     run = airflow.trigger(DAG)
     airflow.drive(DAG, run)
+    session_supplier.reset()
     page = airflow.client.get(f"/sluice/dags/{DAG}/dagRuns/{run}")
     assert page.status_code == 200
     assert "AnswerNotJson" in page.text

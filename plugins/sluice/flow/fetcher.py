@@ -1,8 +1,8 @@
 """Fetching: a shard comes in; its pages go, byte for byte, into checkpointed chunks; the shard goes out, exhausted.
 
-Whatever the source raises, the complete pages of the open chunk are checkpointed first, so that no page is asked for twice. Then
-the shard fails, with the error's name for whoever looks; who has tries left claims it again and goes on from its cursor. What
-the stores raise, `Fenced` above all, passes without a second try: the next claim reads the row again, whatever was in doubt.
+Whatever the source raises, the complete pages of the open chunk are checkpointed first, so that no page is asked for twice.
+Then the shard fails, with the error's name for whoever looks; who has tries left claims it again and goes on from its cursor.
+What the stores raise, `Fenced` above all, passes without a second try: the next claim reads the row again, whatever was in doubt.
 """
 
 from collections.abc import Callable, Iterator

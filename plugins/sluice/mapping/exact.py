@@ -143,8 +143,10 @@ def _unbounded_numeric(text: str) -> tuple[str, str]:
 
 def _numeric(name: str, from_text: Callable[[str], Any], arrow: pa.DataType, is_paired: bool = False) -> ExactType:
     def narrow(token: Raw) -> Any:
-        text = str(token, "ascii")
-        return None if text == "null" else from_text(text)
+        text = str(token, "utf-8", "replace")
+        if text == "null":
+            return None
+        return from_text(text[1:-1] if text[0] == '"' else text)
 
     return ExactType(name, frozenset({STRING, NUMBER}), from_text, str, arrow, Raw, narrow, is_paired)
 
@@ -216,6 +218,14 @@ def _text(text: str) -> str:
     return text
 
 
+def _literal_text(value: str | int) -> str:
+    if type(value) is str:
+        return value
+    if not value:
+        raise Violation(TYPE, "0 or -0: only its token tells")
+    return str(value)
+
+
 def _document(token: Raw) -> tuple[bytes, bytes] | None:
     text = bytes(token)
     return None if text == b"null" else (text, canonical_document(text))
@@ -235,7 +245,7 @@ _INT64: Final = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 _TYPES: Final = {
     kind.name: kind
     for kind in (
-        ExactType(TypeName.TEXT, frozenset({STRING, NUMBER, BOOLEAN}), _text, str, pa.string(), str),
+        ExactType(TypeName.TEXT, frozenset({STRING, NUMBER, BOOLEAN}), _text, str, pa.string(), str | int, _literal_text),
         ExactType(TypeName.INTEGER, _NUMBERS, _integer("integer", 32), str, pa.int32(), _INT32, to_version=int),
         ExactType(TypeName.BIGINT, _NUMBERS, _integer("bigint", 64), str, pa.int64(), _INT64, to_version=int),
         ExactType(TypeName.DOUBLE, _NUMBERS, _double, repr, pa.float64(), float, _one_zero, is_paired=True),

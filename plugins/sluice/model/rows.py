@@ -1,12 +1,12 @@
-"""The columns of rows and diff artifacts, agreed between those who write them and those who read them.
+r"""The columns of rows and diff artifacts, agreed between those who write them and those who read them.
 
 A *rows* artifact is one Parquet file for each raw chunk, one row for each object of the chunk that was not rejected, with the
-columns of `ROW_COLUMNS` and then one for each field of the spec. Where `MAPPED` is false the object's raw bytes are those the ledger
-remembers: its row hash and version are the ledger's, and its fields are null because nobody needs them.
+columns of `ROW_COLUMNS` and then one for each field of the spec. Where `MAPPED` is false the object's raw bytes are those the
+ledger remembers: its row hash and version are the ledger's, and its fields are null because nobody needs them.
 
 A *diff* artifact is one Parquet file for each review, one row for each object whose outcome is not "unchanged", ordered by key.
-It says where the new row stands (`SHARD`, `SEQ`), and what the ledger held when it was compared (`OLD_HASH`, `OLD_RAW_HASH`,
-`OLD_STATE`, `OLD_VERSION`; null where it held nothing). Hashes are in hexadecimal there, as Postgres reads them: `\\x…`.
+It says where the new row stands (`SHARD`, `SEQ`, `POSITION`), and what the ledger held when it was compared (`OLD_HASH`,
+`OLD_RAW_HASH`, `OLD_STATE`, `OLD_VERSION`; null where it held nothing). Hashes are text there, as Postgres reads them: `\x…`.
 """
 
 from typing import Final

@@ -47,15 +47,6 @@ class MemoryRunStore:
         with self._memory.lock:
             return self._memory.run(run)
 
-    def unfinished(self, request_key: str) -> Run | None:
-        """Return the newest run of that request that may go on."""
-        with self._memory.lock:
-            over = (RunStatus.SUCCEEDED, RunStatus.CANCELLED)
-            of_request = [
-                run for run in self._memory.runs.values() if run.request_key == request_key and run.status not in over
-            ]
-            return of_request[-1] if of_request else None
-
     def enter(self, run: RunId, step: Step, lease_ttl: timedelta) -> Run:
         """Put the run at `step`."""
         memory = self._memory

@@ -179,6 +179,12 @@ def test_timestamps(value: datetime, minutes: int, style: str) -> None:
         assert found[0] == "out-of-range"
 
 
+def test_escapes_in_texts_of_numbers() -> None:
+    """How the letters of a text are written makes no difference."""
+    assert map_value("numeric(10,2)", r'"\u0031.5"').as_py() == Decimal("1.50")
+    assert map_value("bigint", r'"\u0031"').as_py() == 1
+
+
 def test_uuids() -> None:
     """A uuid is stored in lower case."""
     assert map_value("uuid", '"A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11"').as_py() == "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"
@@ -192,7 +198,7 @@ REFUSALS: dict[str, dict[str, list[str | bytes]]] = {
     },
     "bigint": {"out-of-range": ["9223372036854775808", "-9223372036854775809", "1e400"]},
     "numeric(10,2)": {
-        "type": ['""', '"NaN"', '"Infinity"', '"1_0"', "true"],
+        "type": ['""', '"NaN"', '"Infinity"', '"1_0"', '"٤٢"', '"x"', "true", "{}"],
         "precision": ["1.001"],
         "out-of-range": ["123456789"],
         "malformed": ["NaN", "-Infinity"],

@@ -15,12 +15,6 @@ returning *
 -- One run.
 select * from sluice_state.run where id = %(id)s
 
--- name: newest_of_request
--- The newest run of a request that is in one of some statuses.
-select * from sluice_state.run
-where request_key = %(request_key)s and status = any(%(statuses)s)
-order by ordinal desc limit 1
-
 -- name: newest_before
 -- The run of the same request that was admitted last before this one.
 select * from sluice_state.run

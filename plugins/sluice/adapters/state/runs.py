@@ -28,7 +28,6 @@ from sluice.model.lifecycle import (
 from sluice.model.run import RUN_STATE_VERSION, Failure, Mode, Origin, ReviewMode, Run, Window
 
 _SQL: Final = Queries(__package__, "run.sql")
-_MAY_GO_ON: Final = (RunStatus.PENDING, RunStatus.RUNNING, RunStatus.WAITING, RunStatus.FAILED, RunStatus.PARTIAL)
 
 _log: Final = structlog.get_logger()
 
@@ -61,13 +60,6 @@ class PostgresRunStore:
         """Return the run; raise `NotFound` naming it."""
         with self._database.transaction() as connection:
             return _get(connection, run)
-
-    def unfinished(self, request_key: str) -> Run | None:
-        """Return the newest run of that request that may go on."""
-        with self._database.transaction() as connection:
-            facts = {"request_key": request_key, "statuses": list(_MAY_GO_ON)}
-            row = connection.execute(_SQL["newest_of_request"], facts).fetchone()
-        return run_from_row(row) if row else None
 
     def enter(self, run: RunId, step: Step, lease_ttl: timedelta) -> Run:
         """Put the run at `step`, `running`; raise `FlightTaken` while another run of its request is alive."""
