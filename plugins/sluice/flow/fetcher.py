@@ -2,7 +2,7 @@
 
 Whatever the source raises, the complete pages of the open chunk are checkpointed first, so that no page is asked for twice.
 Then the shard fails, with the error's name for whoever looks; who has tries left claims it again and goes on from its cursor.
-What the stores raise, `Fenced` above all, passes without a second try: the next claim reads the row again, whatever was in doubt.
+What the stores raise, `Fenced` above all, passes without a second try: the next claim reads the row again.
 """
 
 from collections.abc import Callable, Iterator
