@@ -125,7 +125,7 @@ def test_an_answer_that_comes_too_late_changes_nothing(airflow: DrivenAirflow, d
 def test_a_failed_shard_fails_alone_and_is_resumed_by_a_clear(
     airflow: DrivenAirflow, database: ConnectionInfo, supplier: Supplier, dag: str
 ) -> None:
-    """The others are published, the DagRun is red; clearing the failed fetch goes on where it stood, to a review of the rest."""
+    """The others are published, the DagRun is red; clearing the failed fetch goes on where it stood, to another review."""
     supplier.control(fail={"status": 503, "region": "tokyo", "after": 4})
     run = airflow.trigger(dag, review="always")
     airflow.drive(dag, run)
