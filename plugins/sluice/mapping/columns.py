@@ -7,9 +7,11 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import xxhash
+from msgspec import Raw
 
 from sluice.mapping.exact import ExactType
 from sluice.model import rows
+from sluice.model.spec import SyncSpec
 
 _HIGH_MARK: Final = b"sluice.high_mark"
 _HASH: Final = pa.binary(rows.HASH_BYTES)
@@ -22,8 +24,16 @@ _HEAD: Final = (
 )
 _ENCODE: Final = msgspec.msgpack.Encoder().encode
 
-raw_hash = xxhash.xxh3_128_digest
-"""The hash of a record's raw bytes."""
+
+def raw_hash(raw: Raw, reading: int) -> bytes:
+    """Return the hash of a record's raw bytes under one way of reading them: read otherwise, the same bytes are new."""
+    return xxhash.xxh3_128_digest(raw, reading)
+
+
+def reading_of(spec: SyncSpec) -> int:
+    """Return a number that changes with whatever decides how a record becomes a row: its fields, and the key and version."""
+    declared = [field.model_dump(mode="json", exclude={"description"}) for field in spec.fields]
+    return xxhash.xxh3_64_intdigest(msgspec.json.encode([spec.version, spec.object.model_dump(mode="json"), declared]))
 
 
 def row_hash(values: list[Any]) -> bytes:

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Raw
 
 from sluice.errors import AnswerUnusable
-from sluice.mapping.columns import RowsFile, raw_hash
+from sluice.mapping.columns import RowsFile, raw_hash, reading_of
 from sluice.mapping.exact import told_apart
 from sluice.mapping.pages import PageSplitter, RecordPage
 from sluice.mapping.reader import MISSES, Problem, Reader
@@ -58,6 +58,7 @@ class Mapper:
         self._splitter = PageSplitter(spec.source.records)
         self._names = [field.name for field in spec.fields]
         self._reader = Reader(spec.fields, required=spec.object.key)
+        self._reading = reading_of(spec)
 
         identity = list(dict.fromkeys(filter(None, (*spec.object.key, spec.object.version, spec.source.watermark))))
         self._identity = Reader([spec.field(name) for name in identity], required=spec.object.key)
@@ -124,7 +125,7 @@ class Mapper:
                     version=self._version_of(values),
                     mark=values[self._mark] if self._mark is not None else None,
                     raw=raw,
-                    raw_hash=raw_hash(raw),
+                    raw_hash=raw_hash(raw, self._reading),
                     frame=frame,
                     index=index,
                     is_dubious=is_dubious,

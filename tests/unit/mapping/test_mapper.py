@@ -7,8 +7,10 @@ import pytest
 import xxhash
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from msgspec import Raw
 
 from sluice.errors import AnswerNotJson, AnswerUnusable, RecordsMissing
+from sluice.mapping.columns import raw_hash, reading_of
 from sluice.mapping.mapper import Mapper
 from sluice.model import rows
 from sluice.model.base import ObjectKey
@@ -41,7 +43,7 @@ def test_a_row() -> None:
     assert {name: str(value) for name, value in row.items()} == {
         "_key": "h1",
         "_version": str(1_704_067_200_000_000),
-        "_raw_hash": str(xxhash.xxh3_128_digest(sound)),
+        "_raw_hash": str(xxhash.xxh3_128_digest(sound, reading_of(SPEC))),
         "_mapped": "True",
         "id": "h1",
         "name": "Inn",
@@ -171,7 +173,7 @@ def test_what_the_ledger_remembers_is_not_read() -> None:
     """An object whose bytes are those remembered gets the ledger's hash and version, even where it would now be rejected."""
     same, changed, new = record("same", price="x"), record("changed"), record("new")
     held = {
-        "same": Remembered(raw_hash=xxhash.xxh3_128_digest(same), row_hash=b"r" * 16, source_version=5),
+        "same": Remembered(raw_hash=raw_hash(Raw(same), reading_of(SPEC)), row_hash=b"r" * 16, source_version=5),
         "changed": Remembered(raw_hash=b"?" * 16, row_hash=b"s" * 16, source_version=5),
     }
     asked: list[Sequence[ObjectKey]] = []
@@ -208,6 +210,26 @@ def test_remembering_what_was_mapped_changes_nothing() -> None:
     assert (second.objects, second.mapped) == (5, 0)
     head = (rows.KEY, rows.VERSION, rows.RAW_HASH, rows.ROW_HASH)
     assert [[row[name] for name in head] for row in rows_of(second)] == [[row[name] for name in head] for row in rows_of(first)]
+
+
+@pytest.mark.parametrize(
+    ("change", "is_read"),
+    [
+        ({"fields": {"id": "text", "name": "text", "price": "numeric(8,2)"}}, True),
+        ({"fields": {"id": "text", "price": "text"}}, True),
+        ({"version": 2}, True),
+        ({"object": {"key": ["id"], "version": "price"}}, True),
+        ({"description": "Prices."}, False),
+        ({"tenant": "other"}, False),
+    ],
+)
+def test_a_spec_that_reads_records_otherwise_reads_them_anew(change: dict[str, object], is_read: bool) -> None:
+    """The same bytes are known only as long as the fields, the key and the versions mean the same."""
+    fields = {"id": "text", "price": "integer"}
+    (row,) = rows_of(map_records(sync_spec(fields), record("h1")))
+    held = Remembered(raw_hash=row[rows.RAW_HASH], row_hash=row[rows.ROW_HASH], source_version=None)
+    changed = sync_spec(**{"fields": fields, **change})  # type: ignore[arg-type]
+    assert Mapper(changed).map_chunk([page(record("h1"))], ARTIFACT, lambda _: {ObjectKey("h1"): held}).mapped == is_read
 
 
 def test_addresses_lead_to_the_bytes() -> None:

@@ -55,7 +55,7 @@ comment on table sluice_ledger.object is 'What the target holds of each object, 
 comment on column sluice_ledger.object.sync is 'The sync.';
 comment on column sluice_ledger.object.key is 'The natural key, its parts encoded into one text.';
 comment on column sluice_ledger.object.shard is 'The shard that delivered it last.';
-comment on column sluice_ledger.object.raw_hash is 'xxh3-128 of the bytes the supplier sent: equal bytes are not even parsed.';
+comment on column sluice_ledger.object.raw_hash is 'xxh3-128 of the bytes the supplier sent, seeded by how the spec reads them: what is known is not parsed.';
 comment on column sluice_ledger.object.row_hash is 'xxh3-128 of the row made of them: equal rows are not written.';
 comment on column sluice_ledger.object.transformer_version is 'The version of the transformation that made the row.';
 comment on column sluice_ledger.object.source_version is
