@@ -33,7 +33,7 @@ STAGES = """
 defaults: {task_retries: 0, retry: {attempts: 1, base: 0s, cap: 0s}, chunk_bytes: 20kB}
 stages:
   hotel-content: {}
-  in-one-group: {groups: 1}
+  in-one-group: {groups: 1, task_retries: 1, task_retry_delay: 0s}
 """
 
 with pytest.MonkeyPatch.context() as _patch:

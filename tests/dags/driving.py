@@ -108,6 +108,12 @@ class DrivenAirflow:
                 names.setdefault(instance["task_id"], []).append(instance["rendered_map_index"])
         return names
 
+    def tries(self, dag_id: str, run_id: str, task_id: str, map_index: int) -> int:
+        """Return how often a mapped task was tried."""
+        answer = self.client.get(f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/{map_index}")
+        assert answer.status_code == 200, answer.text
+        return int(answer.json()["try_number"])
+
     def asset_events(self, uri: str) -> list[dict[str, Any]]:
         """Return what came with the events of an asset, oldest first."""
         assets = self.client.get("/api/v2/assets", params={"uri_pattern": uri}).json()["assets"]

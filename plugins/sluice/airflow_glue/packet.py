@@ -13,7 +13,7 @@ _MARKUP: Final = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~&])")
 
 _MEANING: Final = {
     Outcome.CREATED: "new in the table",
-    Outcome.CHANGED: "changed",
+    Outcome.CHANGED: "differ from what the table holds",
     Outcome.REAPPEARED: "were deleted, are back",
     Outcome.DELETED: "gone from the supplier",
     Outcome.STALE: "older than what the table holds; skipped",

@@ -89,8 +89,8 @@ class SyncTasks:
             if review is not None and review.verdict in {Verdict.REJECTED, Verdict.SUPERSEDED}:
                 raise AirflowSkipException(f"review {review.id} was {review.verdict}{_by(review)}: nothing is published")
             publication = publish(work.services, work.run_id)
-            if publication is None:
-                raise AirflowSkipException("the target holds just what the supplier has: nothing to publish")
+            if publication is None or not publication.counts:
+                raise AirflowSkipException("the target holds all of it already: nothing was left to publish")
             report: Report = {
                 "publication": publication.id,
                 "review": publication.review,
