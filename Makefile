@@ -54,11 +54,12 @@ $(READY): constraints.txt pyproject.toml
 		echo 'Sluice needs Python 3.11, 3.12 or 3.13, and none is on the PATH.'; \
 		echo 'Install one (Debian, Ubuntu: apt install python3 python3-venv), or say where it is: make PYTHON=/path/to/python3'; \
 		exit 1; }
-	@echo "Building .venv with $$($(PYTHON) --version); this takes a minute or two, once."
+	@echo "Building .venv with $$($(PYTHON) --version), once; this takes a minute or two."
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || { \
 		rm -rf .venv; echo 'That Python cannot make virtual environments (Debian, Ubuntu: apt install python3-venv).'; exit 1; }
 	@awk '/^uv==/ {found = 1} found {print} found && !/\\$$/ {exit}' constraints.txt > .venv/uv.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r .venv/uv.txt
+	@echo "  installing $$(grep -c '^[a-z0-9].*==' constraints.txt) packages, each checked against its hash"
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --no-deps --compile-bytecode -r constraints.txt
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
 	@touch $@

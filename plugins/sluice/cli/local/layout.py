@@ -6,9 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from sluice.cli.project import ENVIRONMENT_FILE
 from sluice.errors import StackFailed, StackRunning
+
+PRIVATE: Final = ("airflow", "logs", "supplier")
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,8 @@ class Layout:
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             self.root.chmod(0o711 if os.geteuid() == 0 else 0o700)  # root's Postgres runs as nobody, who has to get in
+            for folder in PRIVATE:
+                (self.root / folder).mkdir(mode=0o700, exist_ok=True)
             lock = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         except PermissionError as error:
             raise StackFailed(

@@ -137,13 +137,11 @@ class S3Server:
         return None
 
     def _keep_ports(self) -> None:
-        """Take the ports of the last start; the master's folder is named by its port, and follows it to a new one."""
-        before = keeping.read_ports(self._home / "ports.json")
+        """Take the ports of the last start; on a new one the master forgets its elections, and learns of the data again."""
+        before = keeping.read_ports(self._home / "ports.json").get("master")
         self._ports = keeping.kept_ports(self._home / "ports.json", PORTS, companion=GRPC_OFFSET)
-        old, new = (self._home / f"m{ports.get('master')}" for ports in (before, self._ports))
-        if old != new and old.is_dir():
-            shutil.rmtree(new, ignore_errors=True)
-            old.rename(new)
+        if before is not None and before != self._ports["master"]:
+            shutil.rmtree(self._home / f"m{before}", ignore_errors=True)
 
     def _environment(self) -> dict[str, str]:
         access_key, secret = self._credentials()
