@@ -7,6 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from sluice.airflow_glue.tasks import what_to_mend
 from sluice.model.lifecycle import RunStatus, Verdict
 from sluice.model.review import Choice, Decision
 from sluice.model.run import Run
@@ -147,6 +148,9 @@ def test_a_failed_shard_fails_alone_and_is_resumed_by_a_clear(
     assert airflow.tries(dag, run, "shards.fetch", TOKYO if dag == DAG else 0) == 1
     with services() as state:
         assert run_of(state, run).status is RunStatus.PARTIAL
+        advice = what_to_mend(state, run_of(state, run))
+        assert "shard tokyo is failed: Supplier" in advice
+        assert "clear the failed mapped tasks `shards.fetch` (tokyo) with downstream" in advice
         checkpointed = {shard.key: shard.pages for shard in state.shards.of(run_of(state, run).id)}["tokyo"]
     assert checkpointed == 4
     some = table_size(database, dag)
@@ -174,9 +178,10 @@ def test_all_shards_fail(airflow: DrivenAirflow, supplier: Supplier) -> None:
         assert run_of(state, run).status is RunStatus.FAILED
 
 
-def test_a_form_that_contradicts_itself_is_refused(airflow: DrivenAirflow, supplier: Supplier) -> None:
-    """What Airflow's form cannot check, admission refuses by name, before anybody is asked for anything."""
-    run = airflow.trigger(DAG, window_start="2026-01-01T00:00:00Z")
+@pytest.mark.parametrize("form", [{"window_start": "2026-01-01T00:00:00Z"}, {"force": True}])
+def test_a_form_that_makes_no_sense_is_refused(airflow: DrivenAirflow, supplier: Supplier, form: dict[str, Any]) -> None:
+    """What Airflow lets pass, admission refuses, before anybody is asked for anything."""
+    run = airflow.trigger(DAG, **form)
     states = airflow.drive(DAG, run)
     assert (states["admit"], states["settle"], states[""]) == ("failed", "failed", "failed")
     assert {states[task] for task in ("shard", "review", "gate", "publish")} == {"upstream_failed"}

@@ -11,7 +11,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 from sluice.airflow_glue.params import run_request
 from sluice.airflow_glue.shard_groups import fetch_group, spread, transform_group
 from sluice.airflow_glue.workplace import working
-from sluice.errors import NotFound, RunIncomplete
+from sluice.errors import NotFound, ReviewNotApproved, RunIncomplete
 from sluice.model.base import ShardKey
 from sluice.model.lifecycle import RunStatus, ShardStatus, Step, Verdict
 from sluice.model.review import Review
@@ -110,7 +110,7 @@ class SyncTasks:
             except NotFound as error:
                 raise RunIncomplete("the run was never opened: the log of the task `admit` says why") from error
             if run.status in {RunStatus.FAILED, RunStatus.PARTIAL}:
-                raise RunIncomplete(_what_to_mend(work.services, run), status=run.status.value)
+                raise RunIncomplete(what_to_mend(work.services, run), status=run.status.value)
             return {"run": run.id, "status": run.status.value}
 
 
@@ -132,7 +132,7 @@ def _by(review: Review) -> str:
     return f" by {review.decision.by}{comment}"
 
 
-def _what_to_mend(services: Services, run: Run) -> str:
+def what_to_mend(services: Services, run: Run) -> str:
     """Say, for a person who looks at a red DagRun, what failed and what to clear."""
     failed = [shard for shard in services.shards.of(run.id) if shard.status not in {ShardStatus.SUCCEEDED, ShardStatus.SKIPPED}]
     lines = [f"run {run.id} ended {run.status}"]
@@ -147,6 +147,6 @@ def _what_to_mend(services: Services, run: Run) -> str:
             f"to bring in what is missing, clear the failed mapped tasks `shards.fetch` ({', '.join(s.key for s in failed)}) "
             "with downstream: each goes on from its last checkpoint, then the run is reviewed and published again"
         )
-    else:
+    elif run.failure is None or run.failure.error != ReviewNotApproved.__name__:
         lines.append("to go on, clear the task that failed, with downstream")
     return "\n".join(lines)
