@@ -11,7 +11,7 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	"$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && echo "$$python" && break; done)
 BIN := .venv/bin
 READY := .venv/.ready
-SOURCES := plugins tests include dags bench
+SOURCES := plugins tests include dags bench docs
 
 help: ## this list
 	@printf 'Sluice keeps Postgres tables in step with slow, unreliable suppliers.\n\n'

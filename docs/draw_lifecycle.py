@@ -1,4 +1,4 @@
-"""Draws docs/lifecycle.md from the transition tables, so that the page cannot drift from the code: `python docs/draw_lifecycle.py`."""
+"""`python docs/draw_lifecycle.py` draws docs/lifecycle.md from the transition tables, so that it cannot drift from the code."""
 
 from collections.abc import Mapping
 from pathlib import Path
