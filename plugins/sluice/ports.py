@@ -1,6 +1,6 @@
 """What the flow needs from the world, one small Protocol for each need, and `Services`, the bundle of them all."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -359,5 +359,3 @@ class Services:
 
 Remember = Callable[[Sequence[ObjectKey]], Mapping[ObjectKey, Remembered]]
 """Looks up what the ledger remembers of some objects."""
-
-Pages = Iterable[bytes]

@@ -17,7 +17,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid")
 
     include: Path = Path("include")
-    """The folder with `syncs/`, `stages.yaml`, `transforms/` and `expectations/`; set by `SLUICE_INCLUDE`."""
+    """The folder with `syncs/` and `stages.yaml`; set by `SLUICE_INCLUDE`."""
 
 
 def load_settings() -> Settings:

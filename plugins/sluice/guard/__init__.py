@@ -1,1 +1,1 @@
-"""What stands between a step and the world: retries and pacing."""
+"""What stands between a step and the world: retries."""
