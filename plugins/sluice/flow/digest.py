@@ -1,9 +1,20 @@
-"""What an approval is of: the diff, the spec and the target it was made for, in one sha-256."""
+"""Short names for bytes, and what an approval is of: a run's diff under its spec, in one sha-256."""
 
 import hashlib
+from typing import Final
 
 from sluice.model.artifact import Pointer
 from sluice.model.run import Run
+
+_BYTES: Final = 8
+
+
+def content_digest(data: bytes) -> str:
+    """Return what sets the artifact of these bytes apart from others of its ref.
+
+    So a worker that lost its run or shard can never overwrite what its successor has committed.
+    """
+    return hashlib.blake2b(data, digest_size=_BYTES).hexdigest()
 
 
 def review_digest(run: Run, diff: Pointer) -> str:

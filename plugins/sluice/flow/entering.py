@@ -1,4 +1,4 @@
-"""How a step that acts on a whole run begins and ends: entered under a new token, logged, and its failure kept."""
+"""How a step enters its run: one of the whole run under a new token, logged, its failure kept; one of a shard beside others."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -10,12 +10,14 @@ from structlog.contextvars import bound_contextvars
 from sluice import log_events
 from sluice.errors import Fenced, IllegalTransition, NothingToReview, Permanent, ReviewNotApproved, SluiceError
 from sluice.model.base import RunId
-from sluice.model.lifecycle import RunEvent, Step
+from sluice.model.lifecycle import RunEvent, RunStatus, Step
 from sluice.model.run import Failure, Run
 from sluice.model.stage import StagePolicy
 from sluice.ports import Services
 
 log: Final = structlog.get_logger()
+
+_SHARD_STEPS: Final = (Step.FETCH, Step.TRANSFORM)
 
 _LEFT_TO_SETTLEMENT: Final = (NothingToReview, ReviewNotApproved)
 """What the failures of shards, or a person's decision, explain better than the step that met them."""
@@ -40,3 +42,14 @@ def entered(services: Services, run_id: RunId, step: Step) -> Iterator[tuple[Run
                     services.runs.end(run, RunEvent.FAIL, Failure.of(error))
             raise
         log.info(log_events.STEP_FINISHED)
+
+
+def entered_for_a_shard(services: Services, run_id: RunId, step: Step) -> Run:
+    """Return the run, at a step of its shards; shards do not fence each other.
+
+    The first of them moves the run on. And a run that ended without a shard, whose task was cleared, is reopened.
+    """
+    run = services.runs.get(run_id)
+    if run.status is RunStatus.RUNNING and run.step in _SHARD_STEPS:
+        return run
+    return services.runs.enter(run_id, step, services.policy(run.stage).lease_ttl)

@@ -10,7 +10,6 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from datetime import datetime
-from hashlib import blake2b
 from typing import Final, Self
 
 import structlog
@@ -18,10 +17,12 @@ from structlog.contextvars import bound_contextvars
 
 from sluice import log_events
 from sluice.errors import Permanent, Scope, SluiceError
+from sluice.flow.digest import content_digest
+from sluice.flow.entering import entered_for_a_shard
 from sluice.flow.pinned_spec import pinned_spec
 from sluice.model.artifact import ArtifactKind, ArtifactRef
 from sluice.model.base import RunId, ShardKey
-from sluice.model.lifecycle import RunStatus, ShardStatus, Step
+from sluice.model.lifecycle import ShardStatus, Step
 from sluice.model.run import Failure, Run
 from sluice.model.shard import Shard
 from sluice.model.stage import StagePolicy
@@ -29,23 +30,16 @@ from sluice.ports import Page, PageRequest, Services
 
 log: Final = structlog.get_logger()
 
-_DIGEST_BYTES: Final = 8
-_SHARD_STEPS: Final = (Step.FETCH, Step.TRANSFORM)
-
 
 def fetch(services: Services, run_id: RunId, shard_key: ShardKey) -> Shard:
     """Fetch what is missing of a shard. Running it again goes on from the last checkpoint, or changes nothing."""
-    run = services.runs.get(run_id)
-    policy = services.policy(run.stage)
-    if run.status is not RunStatus.RUNNING or run.step not in _SHARD_STEPS:
-        # The first shard moves the run on; and a run that ended without this shard, whose task was cleared, is reopened here.
-        run = services.runs.enter(run_id, Step.FETCH, policy.lease_ttl)
+    run = entered_for_a_shard(services, run_id, Step.FETCH)
     with bound_contextvars(**run.log_context, shard=shard_key, step=str(Step.FETCH)):
         shard = services.shards.claim(run_id, shard_key)
         if shard.exhausted or shard.status is not ShardStatus.RUNNING:
             return shard
         log.info(log_events.SHARD_CLAIMED, attempt=shard.attempt, pages=shard.pages, records=shard.records)
-        fetching = _Fetching(services, run, policy, shard)
+        fetching = _Fetching(services, run, services.policy(run.stage), shard)
         try:
             fetching.go_on()
         except SluiceError as error:
@@ -146,8 +140,7 @@ class _Fetching:
             kind=ArtifactKind.RAW,
             shard=self.shard.key,
             seq=self.shard.chunks,
-            # So that a worker that lost this shard can never overwrite bytes its successor has committed.
-            variant=blake2b(data, digest_size=_DIGEST_BYTES).hexdigest(),
+            variant=content_digest(data),
         )
         expires_at = self._services.clock.now() + self._policy.artifact_ttl
         pointer = self._services.artifacts.put(ref, data, records=records, expires_at=expires_at)

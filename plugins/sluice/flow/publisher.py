@@ -86,9 +86,9 @@ def _apply_with_undo(services: Services, publishing: Publishing, run: Run, revie
 
 def _advance_watermarks(services: Services, run: Run, spec: SyncSpec) -> None:
     """Let incremental fetching go on behind what is published now: never behind a shard that failed."""
-    if spec.source.watermark is None:
+    kind = spec.watermark_type
+    if kind is None:
         return
-    kind = spec.field(spec.source.watermark).type
     marks = services.watermarks.of(run.sync)
     seen = {
         shard.key: shard.high_mark

@@ -1,6 +1,5 @@
 """The review: rows artifacts of a run come in; a diff against the ledger, figures and a verdict go out."""
 
-import hashlib
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
@@ -10,7 +9,7 @@ import structlog
 from sluice import log_events
 from sluice.checks.policy import Judgement, judge
 from sluice.errors import NothingToReview
-from sluice.flow.digest import review_digest
+from sluice.flow.digest import content_digest, review_digest
 from sluice.flow.entering import entered
 from sluice.flow.pinned_spec import pinned_spec
 from sluice.flow.rows_artifacts import rows_artifacts
@@ -67,8 +66,7 @@ def _stage(services: Services, diffing: Diffing, run: RunId, arrived: Iterable[S
 
 
 def _store(services: Services, run: Run, data: bytes, counts: DiffCounts, expires_at: datetime) -> Pointer:
-    variant = hashlib.sha256(data).hexdigest()[:16]
-    ref = ArtifactRef(sync=run.sync, run=run.id, kind=ArtifactKind.DIFF, variant=variant)
+    ref = ArtifactRef(sync=run.sync, run=run.id, kind=ArtifactKind.DIFF, variant=content_digest(data))
     diff = services.artifacts.put(ref, data, records=sum(counts.outcomes.values()), expires_at=expires_at)
     log.info(log_events.ARTIFACT_STORED, artifact=diff.key, bytes=diff.bytes)
     services.pointers.add(diff, run.token)

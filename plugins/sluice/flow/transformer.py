@@ -4,7 +4,6 @@ A chunk is done once its rows have a pointer, which is therefore the last thing 
 A `Permanent` error fails the shard, any other leaves it running for the next try.
 """
 
-from hashlib import blake2b
 from typing import Final
 
 import structlog
@@ -12,21 +11,21 @@ from structlog.contextvars import bound_contextvars
 
 from sluice import log_events
 from sluice.errors import NotFound, Permanent, ShardsFailed
+from sluice.flow.digest import content_digest
+from sluice.flow.entering import entered_for_a_shard
 from sluice.flow.pinned_spec import pinned_spec
 from sluice.mapping.columns import high_mark_of
 from sluice.mapping.mapper import MappedChunk, Mapper
 from sluice.mapping.watermarks import higher
 from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
 from sluice.model.base import RunId, ShardKey
-from sluice.model.lifecycle import RunStatus, ShardStatus, Step
+from sluice.model.lifecycle import ShardStatus, Step
 from sluice.model.run import Failure, Run
 from sluice.model.shard import Shard
 from sluice.ports import Services
 
 log: Final = structlog.get_logger()
 
-_DIGEST_BYTES: Final = 8
-_SHARD_STEPS: Final = (Step.FETCH, Step.TRANSFORM)
 _DONE: Final = (ShardStatus.SUCCEEDED, ShardStatus.SKIPPED)
 
 
@@ -41,10 +40,7 @@ def transform(services: Services, run_id: RunId, shard_key: ShardKey) -> Shard:
     if not shard.exhausted:
         why = f" ({shard.failure.error}: {shard.failure.message})" if shard.failure else ""
         raise ShardsFailed(f"shard {shard_key} is {shard.status} and not fetched to its end{why}", shard=shard_key)
-    run = services.runs.get(run_id)
-    if run.status is not RunStatus.RUNNING or run.step not in _SHARD_STEPS:
-        # A run that ended without this shard, whose task was cleared, is reopened here.
-        run = services.runs.enter(run_id, Step.TRANSFORM, services.policy(run.stage).lease_ttl)
+    run = entered_for_a_shard(services, run_id, Step.TRANSFORM)
     with bound_contextvars(**run.log_context, shard=shard_key, step=str(Step.TRANSFORM)):
         shard = services.shards.claim(run_id, shard_key)
         if shard.status is not ShardStatus.RUNNING:
@@ -67,7 +63,7 @@ def _standing(services: Services, run_id: RunId, shard_key: ShardKey) -> Shard:
 def _transform(services: Services, run: Run, shard: Shard) -> Shard:
     spec = pinned_spec(services, run)
     mapper, ledger = Mapper(spec), services.ledger(spec)
-    watermark_type = spec.field(spec.source.watermark).type if spec.source.watermark else None
+    watermark_type = spec.watermark_type
     done = {pointer.ref.seq: pointer for pointer in services.pointers.of(run.id, ArtifactKind.ROWS, shard.key)}
     mark: str | None = None
     for raw in services.pointers.of(run.id, ArtifactKind.RAW, shard.key):
@@ -92,10 +88,10 @@ def _transform(services: Services, run: Run, shard: Shard) -> Shard:
 def _store(services: Services, run: Run, shard: Shard, raw: Pointer, mapped: MappedChunk) -> None:
     """Keep what a chunk was mapped to: artifacts first, the pointer of the rows last."""
     version = f"v{run.transformer_version}"
-    # Rows depend on what the ledger remembers at the moment, so their bytes are part of their name: a worker that lost this
-    # shard can then never overwrite what its successor has committed. Rejects depend on the raw chunk alone.
-    digest = blake2b(mapped.rows, digest_size=_DIGEST_BYTES).hexdigest()
-    rows = _put(services, _ref(run, raw, ArtifactKind.ROWS, f"{version}-{digest}"), mapped.rows, mapped.objects, raw)
+    # Rows depend on what the ledger remembers at the moment, so their bytes are part of their name. Rejects depend on the raw
+    # chunk alone.
+    variant = f"{version}-{content_digest(mapped.rows)}"
+    rows = _put(services, _ref(run, raw, ArtifactKind.ROWS, variant), mapped.rows, mapped.objects, raw)
     if mapped.rejects:
         lines = b"".join(reject.model_dump_json().encode() + b"\n" for reject in mapped.rejects)
         rejects = _put(services, _ref(run, raw, ArtifactKind.REJECTS, version), lines, len(mapped.rejects), raw)

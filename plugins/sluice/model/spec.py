@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from sluice.model.base import Frozen
-from sluice.model.fields import FieldSpec
+from sluice.model.fields import FieldSpec, FieldType
 from sluice.model.scalars import Duration, LimitValue
 
 NAME_PATTERN: Final = r"^[a-z][a-z0-9_]{0,62}$"
@@ -128,13 +128,14 @@ class SyncSpec(Frozen):
 
     def field(self, name: str) -> FieldSpec:
         """Return the field of that name; raise `KeyError` if there is none."""
-        return next((field for field in self.fields if field.name == name), None) or _missing(name)
+        return {field.name: field for field in self.fields}[name]
+
+    @property
+    def watermark_type(self) -> FieldType | None:
+        """The type of the field that makes the sync incremental; None: it is not."""
+        return None if self.source.watermark is None else self.field(self.source.watermark).type
 
     @property
     def can_increment(self) -> bool:
         """Whether the source can be asked for what changed since a watermark."""
         return self.source.watermark is not None
-
-
-def _missing(name: str) -> FieldSpec:
-    raise KeyError(name)
