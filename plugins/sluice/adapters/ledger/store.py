@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
+import psycopg
 from psycopg.rows import DictRow
 
 from sluice.adapters.postgres import Database
@@ -11,6 +12,12 @@ from sluice.model.base import ObjectKey, PublicationId, ReviewId, RunId, ShardKe
 from sluice.model.ledger import LedgerObject, ObjectEvent, ObjectState, Outcome, Publication, Remembered
 
 _SQL: Final = Queries(__package__, "ledger.sql")
+
+
+def publication_of(executor: psycopg.Connection[DictRow] | psycopg.Cursor[DictRow], review: ReviewId) -> Publication | None:
+    """Return the publication of that review, if it was applied, as the caller's transaction sees it."""
+    row = executor.execute(_SQL["publication_of"], {"review": review}).fetchone()
+    return publication_from_row(row) if row else None
 
 
 def publication_from_row(row: DictRow) -> Publication:
@@ -56,8 +63,8 @@ class PostgresLedger:
 
     def publication_of(self, review: ReviewId) -> Publication | None:
         """Return the publication of that review, if it was applied."""
-        rows = self._rows("publication_of", review=review)
-        return publication_from_row(rows[0]) if rows else None
+        with self._database.transaction() as connection:
+            return publication_of(connection, review)
 
     def _rows(self, query: str, **facts: Any) -> list[DictRow]:
         with self._database.transaction() as connection:

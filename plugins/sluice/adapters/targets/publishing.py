@@ -9,7 +9,7 @@ from psycopg import sql
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from sluice.adapters.ledger.store import publication_from_row
+from sluice.adapters.ledger.store import publication_from_row, publication_of
 from sluice.adapters.queries import Queries
 from sluice.adapters.targets.arrow_copy import copy_in, copy_out, hex_column, read_parquet, write_parquet
 from sluice.adapters.targets.table import TargetTable
@@ -47,8 +47,7 @@ class PostgresPublishing:
 
     def find(self, review: ReviewId) -> Publication | None:
         """Return the publication of that review if it is there already."""
-        row = self._run("publication_of", review=review).fetchone()
-        return publication_from_row(row) if row else None
+        return publication_of(self._cursor, review)
 
     def load(self, diff: bytes, *, with_deletes: bool) -> list[tuple[ShardKey, int]]:
         """Load the reviewed diff, less what the ledger has outrun; return the (shard, seq) of the rows it needs."""

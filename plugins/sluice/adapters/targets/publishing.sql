@@ -4,10 +4,6 @@ insert into sluice_ledger.fence as f (sync, token) values (%(sync)s, %(token)s)
 on conflict (sync) do update set token = excluded.token where f.token <= excluded.token
 returning token
 
--- name: publication_of
--- The publication of a review, if it was applied.
-select id, sync, review, run, counts, applied_at from sluice_ledger.publication where review = %(review)s
-
 -- name: create_approved
 -- What was approved, and the rows it asks for; both end with the transaction.
 create temporary table approved (
