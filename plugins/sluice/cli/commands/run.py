@@ -102,17 +102,15 @@ def _in_airflow(session: Session, output: Output, request: RunRequest, *, wait: 
         output.result(asked, lambda console: console.print(printable(text), soft_wrap=True))
         return ExitCode.DONE
     output.note(text)
-    return _follow(session, output, asked)
+    return _follow(session, output, request.sync, asked)
 
 
-def _follow(session: Session, output: Output, asked: dict[str, Any]) -> ExitCode:
+def _follow(session: Session, output: Output, sync: str, asked: dict[str, Any]) -> ExitCode:
     """Wait until the run ends or waits for a person, or until Airflow says that it failed before it was admitted."""
-    from sluice.cli.airflow_api import AirflowApi
-
     step = None
     with session.services() as services:
         while True:
-            found = next((r for r in services.runs.recent(None, [], _RECENT) if _is_of(r, asked)), None)
+            found = next((r for r in services.runs.recent(sync, [], _RECENT) if _is_of(r, asked)), None)
             if found is not None and found.step != step:
                 step = found.step
                 output.note(f"{step} …")
@@ -120,12 +118,18 @@ def _follow(session: Session, output: Output, asked: dict[str, Any]) -> ExitCode
                 account = account_of(services, found)
                 output.result({**asked, **account.document()}, partial(draw_account, account=account))
                 return exit_code_of(found.status)
-            with AirflowApi(session.airflow_connection()) as api:
-                if found is None and api.has_failed(asked["dag_id"], asked["dag_run_id"]):
-                    output.fail(f"{asked['dag_run_id']} failed before it was admitted", f"Its log says why: {asked['url']}")
-                    output.result(asked, lambda _: None)
-                    return ExitCode.FAILED
+            if found is None and _has_failed(session, asked):
+                output.fail(f"{asked['dag_run_id']} failed before it was admitted", f"Its log says why: {asked['url']}")
+                output.result(asked, lambda _: None)
+                return ExitCode.FAILED
             time.sleep(_SECONDS_BETWEEN_LOOKS)
+
+
+def _has_failed(session: Session, asked: dict[str, Any]) -> bool:
+    from sluice.cli.airflow_api import AirflowApi
+
+    with AirflowApi(session.airflow_connection()) as api:
+        return api.has_failed(asked["dag_id"], asked["dag_run_id"])
 
 
 def _is_of(run: Run, asked: dict[str, Any]) -> bool:
