@@ -91,7 +91,7 @@ class ShardStore(Protocol):
         """Return the run's shards, ordered by key."""
 
     def claim(self, run: RunId, key: ShardKey) -> Shard:
-        """Make the shard `running` with a new token and one more attempt.
+        """Make the shard `running` with a new token, and one more attempt unless it is fetched already.
 
         Returns it unchanged if it has succeeded or is skipped. Raises `NotFound` if the run has no such shard, and
         `FlightTaken` while another run of the same request has a lease that has not expired.

@@ -69,11 +69,13 @@ def test_planning_under_an_older_token_is_fenced(stores: Stores) -> None:
 
 
 def test_claiming_runs_the_shard_under_a_new_token(stores: Stores) -> None:
-    """Each claim counts as an attempt."""
+    """Each claim counts as an attempt, until the shard is fetched."""
     first = stores.shards.claim(RUN, PARIS)
     second = stores.shards.claim(RUN, PARIS)
     assert (first.status, first.attempt, second.attempt) == (ShardStatus.RUNNING, 1, 2)
     assert 0 < first.token < second.token
+    fetched = stores.shards.claim(RUN, checkpointed(stores, second, exhausted=True).key)
+    assert (fetched.attempt, second.token < fetched.token) == (2, True)
 
 
 def test_claiming_what_is_not_there_names_it(stores: Stores) -> None:

@@ -35,9 +35,12 @@ def entered(services: Services, run_id: RunId, step: Step) -> Iterator[tuple[Run
         log.info(log_events.STEP_STARTED)
         try:
             yield run, policy
+        except _LEFT_TO_SETTLEMENT as error:
+            log.info(log_events.STEP_FAILED, error=type(error).__name__, message=error.message)
+            raise
         except SluiceError as error:
             log.warning(log_events.STEP_FAILED, error=type(error).__name__, message=error.message)
-            if isinstance(error, Permanent) and not isinstance(error, _LEFT_TO_SETTLEMENT):
+            if isinstance(error, Permanent):
                 with suppress(Fenced, IllegalTransition):
                     services.runs.end(run, RunEvent.FAIL, Failure.of(error))
             raise

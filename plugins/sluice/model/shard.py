@@ -37,7 +37,7 @@ class Shard(Frozen):
     chunks: int = 0
     pages: int = 0
     records: int = 0
-    attempt: int = 0
+    attempt: int = Field(default=0, description="how many times its fetching was begun or gone on with")
     token: Token
     failure: Failure | None = None
     state_version: int = SHARD_STATE_VERSION

@@ -52,7 +52,7 @@ class MemoryShardStore:
                 shard,
                 status=advance(SHARD_TRANSITIONS, shard.status, ShardEvent.CLAIM),
                 token=memory.next_token(),
-                attempt=shard.attempt + 1,
+                attempt=shard.attempt + (not shard.exhausted),
                 failure=None,
             )
 

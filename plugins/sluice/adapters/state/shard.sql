@@ -23,7 +23,7 @@ select key from sluice_state.shard where run = %(run)s and status = 'pending' or
 update sluice_state.shard set
     status = %(status)s,
     token = nextval('sluice_state.token_seq'),
-    attempt = attempt + 1,
+    attempt = attempt + (not exhausted)::integer,
     failure_error = null,
     failure_message = null
 where run = %(run)s and key = %(key)s and status = any(%(sources)s)
@@ -34,7 +34,7 @@ returning *
 update sluice_state.shard set
     status = %(status)s,
     token = nextval('sluice_state.token_seq'),
-    attempt = attempt + 1
+    attempt = attempt + (not exhausted)::integer
 where run = %(run)s and status = 'pending' and key = (
     select key from sluice_state.shard where run = %(run)s and status = 'pending' order by key limit 1 for update skip locked
 )
