@@ -215,3 +215,5 @@ def test_a_run_is_asked_of_airflow_and_followed(sluice: CommandLine, waiting_in_
         airflow.answers["POST", f"{dag}/dagRuns"] = (200, {"dag_run_id": "manual__2"})
         airflow.answers["GET", f"{dag}/dagRuns/manual__2"] = (200, {"state": "failed"})
         assert sluice.ask("run", "hotels", "--wait", code=1)["dag_run_id"] == "manual__2"
+        airflow.answers["GET", dag] = (200, {"is_paused": True})
+        assert sluice.ask("run", "hotels", "--wait", code=1)["is_paused"]

@@ -45,7 +45,7 @@ def review_body(run: Run, review: Review) -> str:
         "| objects | number | |",
         "| --- | ---: | --- |",
         *(f"| {outcome.value} | {figures.count(outcome):,} | {meaning} |" for outcome, meaning in _MEANING.items()),
-        f"| unchanged | {figures.unchanged:,} | |",
+        f"| unchanged | {figures.unchanged + figures.count(Outcome.REFRESHED):,} | |",
         f"| **seen** | {figures.seen:,} | {figures.live_before:,} are in the table now |",
         "",
     ]

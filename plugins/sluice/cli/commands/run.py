@@ -95,12 +95,12 @@ def _in_airflow(session: Session, output: Output, request: RunRequest, *, wait: 
     with AirflowApi(session.airflow_connection()) as api:
         triggered = api.trigger(dag_id, _conf(request))
     text = f"{dag_id} runs in Airflow as {triggered.dag_run_id}: {triggered.url}"
-    if triggered.is_paused:
-        output.note(f"{dag_id} is paused in Airflow: the run begins once somebody unpauses it.")
     asked = {"dag_id": dag_id, "dag_run_id": triggered.dag_run_id, "url": triggered.url, "is_paused": triggered.is_paused}
-    if not wait:
+    if triggered.is_paused:
+        output.note(f"{dag_id} is paused in Airflow: the run begins once somebody unpauses it. Nobody waits for that here.")
+    if triggered.is_paused or not wait:
         output.result(asked, lambda console: console.print(printable(text), soft_wrap=True))
-        return ExitCode.DONE
+        return ExitCode.FAILED if wait else ExitCode.DONE
     output.note(text)
     return _follow(session, output, request.sync, asked)
 
