@@ -6,16 +6,13 @@ CPU is the command's own, start-up included, and that of Postgres meanwhile; S3 
 command's peak. The supplier, Postgres and S3 run on this machine and are thrown away at the end.
 """
 
-import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import urllib3
 
@@ -23,6 +20,7 @@ from sluice.adapters.migrate import upgrade
 from sluice.cli.local import keeping, processes
 from sluice.cli.local.postgres import PostgresServer
 from sluice.cli.local.s3 import S3Server
+from sluice.cli.local.services import as_variable
 from sluice.ports import ConnectionInfo
 
 PROJECT = Path(__file__).parents[1]
@@ -74,10 +72,7 @@ def environment(database: ConnectionInfo, artifacts: ConnectionInfo, port: int) 
         "demo_supplier": supplier,
     }
     environ = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")}
-    for conn_id, info in known.items():
-        fields: dict[str, Any] = {**asdict(info), "extra": dict(info.extra)}
-        environ[f"AIRFLOW_CONN_{conn_id.upper()}"] = json.dumps({k: v for k, v in fields.items() if k != "conn_id"})
-    return environ
+    return {**environ, **{f"AIRFLOW_CONN_{conn_id.upper()}": as_variable(info) for conn_id, info in known.items()}}
 
 
 def measure(what: str, environ: dict[str, str], folder: Path, records: int, *options: str) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import UTC, datetime
 
 import psycopg
 import pyarrow as pa
@@ -13,18 +12,16 @@ from sluice.adapters.postgres import Database, conninfo
 from sluice.adapters.targets.arrow_copy import read_parquet
 from sluice.adapters.targets.postgres import PostgresTarget
 from sluice.errors import ApprovalVoid, Fenced, LedgerMoved, TargetMismatch, TargetUnavailable
-from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
-from sluice.model.base import ObjectKey, ReviewId, RunId, ShardKey, Token
+from sluice.model.artifact import ArtifactKind
+from sluice.model.base import ObjectKey, ShardKey, Token
 from sluice.model.ledger import Outcome, Publication
-from sluice.model.lifecycle import RunStatus, Step, Verdict
-from sluice.model.review import Figures, Review
-from sluice.model.run import Mode, Origin, ReviewMode, Run
+from sluice.model.lifecycle import Verdict
 from sluice.model.spec import SyncSpec
 from sluice.ports import ConnectionInfo, DiffCounts, DiffScope
+from tests.contract.nouns import a_pointer, a_review, a_run
 from tests.support.rows import hash_of, rows_artifact, spec_of_places
 
 SHARD = ShardKey("all")
-NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 class Shop:
@@ -48,11 +45,12 @@ class Shop:
 
     def publish(self, diff: bytes, artifact: bytes, token: int, *, with_deletes: bool = True) -> Publication:
         self.target.prepare()
-        run, review = _run(self.spec, token), _review(self.spec, token)
+        run = a_run(f"run-{token}", sync=self.spec.sync, token=Token(token))
+        review = a_review(f"review-{token}", run=run.id, verdict=Verdict.AUTO_APPROVED, sync=self.spec.sync)
         with self.target.publishing(Token(token)) as publishing:
             for shard, seq in publishing.load(diff, with_deletes=with_deletes):
                 publishing.load_rows(shard, seq, artifact)
-            return publishing.apply(run, review, _pointer(run))
+            return publishing.apply(run, review, a_pointer(run.id, kind=ArtifactKind.UNDO))
 
     def bring(self, objects: list[tuple[str, int | None, str]], token: int, *, complete: bool = False) -> Publication:
         artifact = rows_artifact(objects)
@@ -253,44 +251,3 @@ def test_columns_of_the_user_are_left_alone(shop: Shop) -> None:
         connection.execute("update shop.places set note = 'mine'")
     shop.bring([("a", 2, "A2")], token=2)
     assert shop.rows("select name, note from shop.places") == [("A2", "mine")]
-
-
-def _run(spec: SyncSpec, token: int) -> Run:
-    return Run(
-        id=RunId(f"run-{token}"),
-        sync=spec.sync,
-        stage=spec.stage,
-        tenant=spec.tenant,
-        request_key="key",
-        mode=Mode.FULL,
-        window=None,
-        shards=(),
-        review=ReviewMode.POLICY,
-        spec_hash="0" * 64,
-        transformer_version=1,
-        origin=Origin(),
-        status=RunStatus.RUNNING,
-        step=Step.PUBLISH,
-        token=Token(token),
-        created_at=NOW,
-    )
-
-
-def _pointer(run: Run) -> Pointer:
-    ref = ArtifactRef(sync=run.sync, run=run.id, kind=ArtifactKind.UNDO)
-    return Pointer(ref=ref, key=f"{run.id}/undo", bytes=1, sha256="0" * 64, records=0)
-
-
-def _review(spec: SyncSpec, token: int) -> Review:
-    run = _run(spec, token)
-    return Review(
-        id=ReviewId(f"review-{token}"),
-        run=run.id,
-        sync=spec.sync,
-        digest="0" * 64,
-        figures=Figures(seen=0, unchanged=0, live_before=0, outcomes={}),
-        reasons=(),
-        verdict=Verdict.AUTO_APPROVED,
-        diff=_pointer(run),
-        created_at=NOW,
-    )

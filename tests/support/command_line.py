@@ -7,10 +7,10 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from sluice.cli.local.services import as_variable
 from sluice.ports import ConnectionInfo
 
 REPOSITORY = Path(__file__).parents[2]
@@ -33,9 +33,7 @@ class CommandLine:
 
     def define(self, conn_id: str, info: ConnectionInfo) -> None:
         """Put an Airflow connection into the environment."""
-        fields = {**asdict(info), "extra": dict(info.extra)}
-        del fields["conn_id"]
-        self.environ[f"AIRFLOW_CONN_{conn_id.upper()}"] = json.dumps(fields)
+        self.environ[f"AIRFLOW_CONN_{conn_id.upper()}"] = as_variable(info)
 
     def call(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Call a command and return what it printed."""

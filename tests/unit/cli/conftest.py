@@ -1,7 +1,6 @@
 """What the tests of the command line share: a project folder to stand in, and a way to call a command."""
 
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
@@ -13,8 +12,7 @@ from typer.testing import CliRunner
 from sluice.cli.app import build_app
 from sluice.errors import ConnectionInvalid
 from sluice.ports import ConnectionInfo, Connections
-
-PROJECT = Path(__file__).parents[3]
+from tests.support.command_line import copy_project
 
 
 class Answer(Protocol):
@@ -48,7 +46,7 @@ def no_airflow() -> Connections:
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Stand in a project folder with the specs of this repository, and an environment that knows nothing of Sluice."""
-    shutil.copytree(PROJECT / "include", tmp_path / "include", ignore=shutil.ignore_patterns("demo"))
+    copy_project(tmp_path)
     monkeypatch.chdir(tmp_path)
     for name in [name for name in os.environ if name.startswith(("SLUICE_", "AIRFLOW_"))]:
         monkeypatch.delenv(name)

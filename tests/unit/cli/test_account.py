@@ -1,51 +1,25 @@
 """The account of a run, as people read it."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from sluice.cli.account import Account, draw_account
 from sluice.cli.output import Output
-from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
-from sluice.model.base import PublicationId, ReviewId, RunId, ShardKey, Token
+from sluice.model.base import PublicationId, ShardKey, Token
 from sluice.model.ledger import Outcome, Publication
 from sluice.model.lifecycle import RunStatus, ShardStatus, Step, Verdict
-from sluice.model.review import Choice, Decision, Figures, Review
-from sluice.model.run import Failure, Mode, Origin, ReviewMode, Run
+from sluice.model.review import Choice, Decision, Figures
+from sluice.model.run import Failure
 from sluice.model.shard import Shard
+from tests.contract.nouns import NOW, a_review, a_run
 
-NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-RUN = Run(
-    id=RunId("inline-1"),
-    sync="hotels",
-    stage="hotel-content",
-    tenant="default",
-    request_key="k",
-    mode=Mode.FULL,
-    window=None,
-    shards=(),
-    review=ReviewMode.POLICY,
-    spec_hash="h",
-    transformer_version=1,
-    origin=Origin(),
-    status=RunStatus.WAITING,
-    step=Step.GATE,
-    token=Token(1),
-    created_at=NOON,
-)
-REVIEW = Review(
-    id=ReviewId("r1"),
-    run=RUN.id,
-    sync="hotels",
-    digest="d",
-    figures=Figures(seen=1500, unchanged=300, live_before=1200, outcomes={Outcome.CREATED: 1200, Outcome.DELETED: 0}),
-    reasons=("1,200 created, more than 20%",),
-    verdict=Verdict.NEEDS_HUMAN,
-    diff=Pointer(
-        ref=ArtifactRef(sync="hotels", run=RUN.id, kind=ArtifactKind.DIFF), key="k", bytes=1, sha256="0" * 64, records=1
-    ),
-    created_at=NOON,
+RUN = a_run("inline-1", status=RunStatus.WAITING, step=Step.GATE)
+REVIEW = a_review("r1", run=RUN.id).model_copy(
+    update={
+        "figures": Figures(seen=1500, unchanged=300, live_before=1200, outcomes={Outcome.CREATED: 1200, Outcome.DELETED: 0}),
+        "reasons": ("1,200 created, more than 20%",),
+    }
 )
 PUBLICATION = Publication(
     id=PublicationId(7),
@@ -53,7 +27,7 @@ PUBLICATION = Publication(
     review=REVIEW.id,
     run=RUN.id,
     counts={Outcome.CREATED: 1200, Outcome.DELETED: 0},
-    applied_at=NOON,
+    applied_at=NOW,
 )
 
 
@@ -77,11 +51,11 @@ def test_a_review_that_waits_says_why_and_how_to_answer(capsys: pytest.CaptureFi
 
 def test_a_publication_is_told_with_its_counts_and_decision(capsys: pytest.CaptureFixture[str]) -> None:
     """What was published, who approved it and why: in one place, and no longer how to answer."""
-    decision = Decision(choice=Choice.APPROVE, by="ada", via="cli", comment="fine", at=NOON)
+    decision = Decision(choice=Choice.APPROVE, by="ada", via="cli", comment="fine", at=NOW)
     approved = REVIEW.model_copy(update={"verdict": Verdict.APPROVED, "decision": decision})
     told = drawn(capsys, review=approved, publication=PUBLICATION)
-    assert "approve by ada (cli), 2026-01-01 12:00:00Z: fine" in told
-    assert "publication 7, 2026-01-01 12:00:00Z: 1,200 created\n" in told
+    assert "approve by ada (cli), 2026-01-31 12:00:00Z: fine" in told
+    assert "publication 7, 2026-01-31 12:00:00Z: 1,200 created\n" in told
     assert "sluice review approve" not in told
 
 
@@ -91,7 +65,7 @@ def test_a_failed_shard_names_its_failure(capsys: pytest.CaptureFixture[str]) ->
     shard = Shard(
         run=RUN.id, key=ShardKey("tokyo"), params={}, status=ShardStatus.FAILED, token=Token(2), failure=failure, attempt=3
     )
-    run = RUN.model_copy(update={"status": RunStatus.FAILED, "failure": failure, "finished_at": NOON})
+    run = RUN.model_copy(update={"status": RunStatus.FAILED, "failure": failure, "finished_at": NOW})
     told = drawn(capsys, run=run, shards=[shard])
     assert "AnswerNotJson: not JSON: \\x1b[2Jhello" in told
     assert "\x1b" not in told

@@ -302,18 +302,23 @@ class Meeting(MemoryArtifactStore):
         return super().put(ref, data, records, expires_at)
 
 
+class Slow:
+    """Answers for the second page only when the first chunk is being stored."""
+
+    def __init__(self, artifacts: Meeting) -> None:
+        self._artifacts = artifacts
+
+    def pages(self, _: PageRequest) -> Iterator[Page]:
+        yield Page(b"first page.", 1, 1)
+        self._artifacts.asked_for_next.set()
+        assert self._artifacts.stored.wait(20)
+        yield Page(b"second page", 1, None)
+
+
 def test_the_next_page_is_under_way_while_one_is_stored() -> None:
     """The request for the second page begins before the first chunk is stored, and is answered after."""
     artifacts = Meeting()
-
-    class Slow:
-        def pages(self, _: PageRequest) -> Iterator[Page]:
-            yield Page(b"first page.", 1, 1)
-            artifacts.asked_for_next.set()
-            assert artifacts.stored.wait(20)
-            yield Page(b"second page", 1, None)
-
-    workshop = planned(policy=small_chunks(), artifacts=artifacts, supplier=Slow())
+    workshop = planned(policy=small_chunks(), artifacts=artifacts, supplier=Slow(artifacts))
     assert fetch(workshop.services, RUN, NORTH).pages == 2
     assert artifacts.met
 
@@ -321,16 +326,8 @@ def test_the_next_page_is_under_way_while_one_is_stored() -> None:
 def test_a_chunk_does_not_wait_for_a_slow_supplier() -> None:
     """Pages that are old enough are stored while the next request is still without an answer."""
     artifacts = Meeting()
-
-    class Slow:
-        def pages(self, _: PageRequest) -> Iterator[Page]:
-            yield Page(b"first page.", 1, 1)
-            artifacts.asked_for_next.set()
-            assert artifacts.stored.wait(20)
-            yield Page(b"second page", 1, None)
-
     policy = small_chunks(pages=1000, age=timedelta(milliseconds=20))
-    workshop = planned(policy=policy, artifacts=artifacts, supplier=Slow())
+    workshop = planned(policy=policy, artifacts=artifacts, supplier=Slow(artifacts))
     fetch(workshop.services, RUN, NORTH)
     assert workshop.chunks() == [[b"first page."], [b"second page"]]
 
