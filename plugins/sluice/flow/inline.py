@@ -91,6 +91,7 @@ def _go_through(services: Services, run_id: RunId, after: Step) -> Run:
 
 
 def _bring_in(services: Services, run_id: RunId, steps: list[PipelineStep]) -> None:
+    """Take shard by shard through the steps; one that fails has told so itself, and stops no other."""
     for shard in services.shards.of(run_id):
         try:
             for step in steps:
@@ -98,4 +99,3 @@ def _bring_in(services: Services, run_id: RunId, steps: list[PipelineStep]) -> N
         except SluiceError as error:
             if isinstance(error, Fenced) or error.scope is not Scope.SHARD:
                 raise
-            log.warning(log_events.SHARD_FAILED, shard=shard.key, error=type(error).__name__, message=error.message)
