@@ -95,11 +95,13 @@ class AirflowServer:
 
     def wait_healthy(self, on_ready: Callable[[str], None], patience: float = 300.0) -> None:
         """Return when every process says it is well; tell `on_ready` of each."""
-        deadline, waiting = time.monotonic() + patience, list(PROCESSES)
+        deadline, waiting = time.monotonic() + patience, list(reversed(PROCESSES))
         with self.client() as client:
             while waiting:
                 health = client.health()
                 for name in [one for one in waiting if health.get(HEALTH[one]) == "healthy"]:
+                    if name == "api-server" and not client.serves_tasks():
+                        continue
                     waiting.remove(name)
                     on_ready(name)
                 self.raise_if_ended()

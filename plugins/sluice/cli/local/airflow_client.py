@@ -2,7 +2,7 @@
 
 import time
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 from urllib.parse import quote
 
 import httpx
@@ -10,6 +10,13 @@ import httpx
 from sluice.errors import AirflowUnavailable, StackFailed
 
 _NOT_FOUND, _SECONDS, _LARGEST_PAGE = 404, 30.0, 100
+
+_ON_EVERY_LINE: Final = frozenset(
+    {"event", "timestamp", "level", "logger", "error_detail", "filename", "lineno", "loc"}
+    | {"dag_id", "run_id", "task_id", "map_index", "try_number", "ti_id", "hostname"}
+    | {"run", "sync", "stage", "step", "shard", "attempt"}
+)
+"""What a reader who asked for the log of one task knows, or has no use for."""
 
 
 class AirflowClient:
@@ -32,6 +39,13 @@ class AirflowClient:
             return {name: part.get("status") or "absent" for name, part in answer.json().items()} if answer.is_success else {}
         except (httpx.HTTPError, ValueError):
             return {}
+
+    def serves_tasks(self) -> bool:
+        """Whether the API of the tasks is there. The first call has it built: longer than a task would wait for it."""
+        try:
+            return self._client.get("/execution/health", timeout=120).is_success
+        except httpx.HTTPError:
+            return False
 
     def set_pool(self, name: str, slots: int, description: str) -> None:
         """Create the pool, or change it to this."""
@@ -80,7 +94,8 @@ class AirflowClient:
         attempt = max(1, task["try_number"])
         path = f"{_dag_run(dag_id, run_id)}/taskInstances/{quote(task['task_id'], safe='')}/logs/{attempt}"
         answer = self._call("GET", f"{path}?map_index={task['map_index']}&full_content=true")
-        return [line if isinstance(line, str) else _log_line(line) for line in answer.get("content") or ()]
+        entries = [line for line in answer.get("content") or () if isinstance(line, dict)]
+        return [_log_line(entry) for entry in entries if entry.get("level") and not _is_noise(entry)]
 
     def _find(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any] | None:
         response = self._send(method, path, body)
@@ -113,13 +128,11 @@ def _dag_run(dag_id: str, run_id: str) -> str:
     return f"/api/v2/dags/{quote(dag_id, safe='')}/dagRuns/{quote(run_id, safe='')}"
 
 
-def _log_line(line: dict[str, Any]) -> str:
-    facts = " ".join(
-        f"{key}={value}"
-        for key, value in line.items()
-        if key not in ("event", "timestamp", "level", "logger", "error_detail", "filename", "lineno") and value is not None
-    )
-    raised = "".join(f"\n    {one.get('exc_type')}: {one.get('exc_value')}" for one in line.get("error_detail") or ())
-    return (
-        f"{str(line.get('timestamp') or '')[11:19]} {line.get('level') or '':7} {line.get('event')} {facts}".rstrip() + raised
-    )
+def _is_noise(entry: dict[str, Any]) -> bool:
+    return str(entry.get("event")).startswith("::") or entry.get("logger") == "py.warnings"
+
+
+def _log_line(entry: dict[str, Any]) -> str:
+    facts = "".join(f" {key}={value}" for key, value in entry.items() if key not in _ON_EVERY_LINE and value is not None)
+    raised = "".join(f"\n    {one.get('exc_type')}: {one.get('exc_value')}" for one in (entry.get("error_detail") or ())[-1:])
+    return f"{str(entry.get('timestamp'))[11:19]} {entry['level']:7} {entry.get('event')}{facts}{raised}"

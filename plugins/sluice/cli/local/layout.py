@@ -2,6 +2,8 @@
 
 import fcntl
 import os
+import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -34,6 +36,14 @@ class Layout:
     def logs(self) -> Path:
         """The logs of Airflow's processes and tasks."""
         return self.root / "logs"
+
+    @property
+    def command(self) -> str:
+        """How to call the `sluice` command from the project folder."""
+        if shutil.which("sluice"):
+            return "sluice"
+        beside = Path(sys.executable).with_name("sluice")
+        return str(beside.relative_to(self.project) if beside.is_relative_to(self.project) else beside)
 
     @contextmanager
     def held(self) -> Iterator[None]:

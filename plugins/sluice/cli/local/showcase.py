@@ -25,6 +25,7 @@ from sluice.cli.output import pairs, printable
 from sluice.cli.project import load_environment
 from sluice.errors import ConnectionInvalid, StackFailed
 from sluice.model.base import ShardKey
+from sluice.model.lifecycle import RunStatus
 from sluice.model.run import Run
 from sluice.model.shard import Shard
 from sluice.model.spec import SyncSpec
@@ -43,7 +44,6 @@ _MOST_LOGS: Final = 3
 _LOG_LINES: Final = 15
 _NOT_BEGUN: Final = frozenset({"scheduled", "queued", "removed"})
 _WAITS_FOR_A_PERSON: Final = frozenset({"awaiting_input", "deferred"})
-_BROKEN: Final = frozenset({"failed", "upstream_failed"})
 _WORKING: Final[Mapping[str, str]] = {
     "running": "running",
     "restarting": "restarting",
@@ -84,7 +84,7 @@ def _no_airflow() -> Connections:
     raise ConnectionInvalid("the local stack defines every connection it needs")
 
 
-def show(stack: Demonstration, out: Console) -> ExitCode:
+def show(stack: Demonstration, command: str, out: Console) -> ExitCode:
     """Let Airflow run the sync once; show it while it runs, and what came of it."""
     began = time.monotonic()
     dag = _load(stack.client, out)
@@ -101,9 +101,9 @@ def show(stack: Demonstration, out: Console) -> ExitCode:
     rows = _rows(stack, stack.services.spec(SYNC))
     account = account_of(stack.services, run)
     out.print("")
-    out.print(pairs(_summary(account, rows, time.monotonic() - began)))
+    out.print(pairs(_summary(account, rows, time.monotonic() - began, command)))
     if state == "waiting" and account.review is not None:
-        out.print(printable(f"\n{how_to_answer(account.review)}\n  (with the stack running: sluice up)", "yellow"))
+        out.print(printable(f"\n{how_to_answer(account.review)}\n  (with the stack running: {command} up)", "yellow"))
         return ExitCode.WAITING
     return ExitCode.DONE if state == "success" and rows else ExitCode.FAILED
 
@@ -156,7 +156,8 @@ def _watch(stack: Demonstration, run_id: str, out: Console) -> str:
 def _show_task(board: Board, told: dict[str, str], task: dict[str, Any], records: str) -> None:
     """Say what is new about a task instance."""
     state, name = task["state"], task["task_id"].rsplit(".", 1)[-1]
-    if state is None or state in _NOT_BEGUN or (task["map_index"] < 0 and "." in task["task_id"]):
+    is_unmapped = "." in task["task_id"] and (task["map_index"] < 0 or state == "upstream_failed")
+    if state is None or state in _NOT_BEGUN or is_unmapped:
         return
     key = f"{name} {task.get('rendered_map_index') or ''}".strip()
     detail = records if name == "fetch" else ""
@@ -165,10 +166,10 @@ def _show_task(board: Board, told: dict[str, str], task: dict[str, Any], records
     elif told.get(key) != state:
         if state == "success":
             board.done(key, detail, seconds=task["duration"])
-        elif state in _BROKEN:
-            board.failed(key, state.replace("_", " "))
+        elif state == "failed":
+            board.failed(key, "failed")
         else:
-            board.passed_over(key, state)
+            board.passed_over(key, "not reached" if state == "upstream_failed" else state)
     told[key] = state
 
 
@@ -183,7 +184,7 @@ def _tell_failure(client: AirflowClient, run_id: str, out: Console) -> None:
     failed = [task for task in client.tasks(DAG, run_id) if task["state"] == "failed"]
     for task in failed[:_MOST_LOGS]:
         name = f"{task['task_id']} {task.get('rendered_map_index') or ''}".strip()
-        out.print(printable(f"\nThe end of the log of {name}, attempt {task['try_number']}:", "bold red"))
+        out.print(printable(f"\nThe log of {name}, attempt {task['try_number']}:", "bold red"))
         out.print(printable("\n".join(client.log(DAG, run_id, task)[-_LOG_LINES:])), soft_wrap=True)
 
 
@@ -201,16 +202,18 @@ def _rows(stack: Demonstration, spec: SyncSpec) -> int:
     return int(row[0]) if row else 0
 
 
-def _summary(account: Account, rows: int, seconds: float) -> list[tuple[str, str]]:
+def _summary(account: Account, rows: int, seconds: float, command: str) -> list[tuple[str, str]]:
     run, publication, review = account.run, account.publication, account.review
     counts = publication.counts if publication else {}
+    is_well = run.status is RunStatus.SUCCEEDED
     published = ", ".join(f"{count:,} {outcome}" for outcome, count in counts.items() if count)
     return [
         ("run", f"{run.id}, {run.status}"),
         ("reviewed", f"{review.figures.seen:,} objects: {review.verdict}" if review else "nothing"),
-        ("published", published or "nothing: the table is as the supplier has it"),
+        ("published", published or ("nothing: the table is as the supplier has it" if is_well else "nothing")),
         ("table", f"{rows:,} rows in public.{SYNC}"),
         ("took", f"{seconds:.0f} s"),
-        ("look", f"make up, then in a second terminal: sluice show {run.id}"),
-        ("", f"sluice ledger {SYNC} {OBJECT}"),
+        ("look", f"{command} up    and in a second terminal"),
+        ("", f"{command} show {run.id}"),
+        ("", f"{command} ledger {SYNC} {OBJECT}"),
     ]

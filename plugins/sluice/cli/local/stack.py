@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.text import Text
 
+from sluice.cli.local.airflow import USER
 from sluice.cli.local.board import Board
 from sluice.cli.local.layout import Layout
 from sluice.cli.local.services import LINES, Stack
@@ -28,7 +29,9 @@ def up(project: Path) -> int:
     with layout.held():
         try:
             with running(layout, out, migrate_given=False) as stack:
-                out.print(Panel(pairs(_how_to_use(stack)), title="The stack is up", title_align="left", expand=False))
+                out.print(
+                    Panel(pairs(_how_to_use(stack, layout.command)), title="The stack is up", title_align="left", expand=False)
+                )
                 while True:
                     time.sleep(_SECONDS_BETWEEN_LOOKS)
                     stack.raise_if_ended()
@@ -43,11 +46,11 @@ def demo(project: Path) -> int:
     layout, out = Layout(project), console(stderr=False)
     try:
         with layout.held(), running(layout, out, migrate_given=True), opened(layout) as stack:
-            return show(stack, out)
+            return show(stack, layout.command, out)
     except StackRunning:
         out.print(printable("A local stack runs for this folder already: the demo uses it.", "dim"))
         with opened(layout) as stack:
-            return show(stack, out)
+            return show(stack, layout.command, out)
 
 
 def clear(project: Path) -> None:
@@ -100,12 +103,12 @@ def uninterrupted() -> Iterator[None]:
             signal.signal(kind, handler)
 
 
-def _how_to_use(stack: Stack) -> list[tuple[str, str]]:
+def _how_to_use(stack: Stack, command: str) -> list[tuple[str, str]]:
     return [
         ("Airflow", stack.airflow.url),
-        ("user", "admin"),
+        ("user", USER),
         ("password", stack.airflow.password),
-        ("try", "sluice run hotels --inline    in a second terminal, anywhere in this folder"),
-        ("look", "sluice runs · sluice show RUN · sluice ledger hotels node/251055437"),
+        ("try", f"{command} run hotels --inline    (in a second terminal, in this folder)"),
+        ("look", f"{command} runs"),
         ("stop", "Ctrl-C"),
     ]
