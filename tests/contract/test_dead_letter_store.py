@@ -6,7 +6,7 @@ from sluice.model.base import ObjectKey, ShardKey
 from sluice.model.reject import DeadLetterStatus
 from sluice.model.run import Run
 from tests.contract.conftest import Stores
-from tests.contract.nouns import MINUTE, a_reject, a_run
+from tests.support.nouns import MINUTE, a_reject, a_run
 
 PARIS = ShardKey("paris")
 

@@ -9,7 +9,7 @@ from sluice.model.lifecycle import RunEvent, ShardStatus, Step
 from sluice.model.run import Failure, Origin, Run
 from sluice.model.shard import Shard
 from tests.contract.conftest import Stores
-from tests.contract.nouns import MINUTE, OVER, a_pointer, a_run, plans
+from tests.support.nouns import MINUTE, OVER, a_pointer, a_run, plans
 
 PARIS, ROME, OSLO, BERN = ShardKey("paris"), ShardKey("rome"), ShardKey("oslo"), ShardKey("bern")
 AIRFLOW = Origin(dag_id="sluice_hotels", dag_run_id="scheduled__1")

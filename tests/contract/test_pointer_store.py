@@ -8,7 +8,7 @@ from sluice.model.base import RunId, ShardKey
 from sluice.model.lifecycle import Step
 from sluice.model.run import Run
 from tests.contract.conftest import Stores
-from tests.contract.nouns import MINUTE, a_pointer, a_run, plans
+from tests.support.nouns import MINUTE, a_pointer, a_run, plans
 
 RUN, PARIS, ROME = RunId("run-1"), ShardKey("paris"), ShardKey("rome")
 

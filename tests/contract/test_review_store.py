@@ -11,7 +11,7 @@ from sluice.model.lifecycle import Step, Verdict
 from sluice.model.review import Choice, Review
 from sluice.model.run import Run
 from tests.contract.conftest import Stores
-from tests.contract.nouns import MINUTE, a_decision, a_review, a_run
+from tests.support.nouns import MINUTE, a_decision, a_review, a_run
 
 RUN = RunId("run-1")
 

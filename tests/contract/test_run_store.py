@@ -10,7 +10,7 @@ from sluice.model.base import RunId, ShardKey
 from sluice.model.lifecycle import RunEvent, RunStatus, Step
 from sluice.model.run import Failure, Mode, Origin, Run, Window
 from tests.contract.conftest import Stores
-from tests.contract.nouns import MINUTE, NOW, OVER, a_run
+from tests.support.nouns import MINUTE, NOW, OVER, a_run
 
 FAILURE = Failure(error="AnswerNotJson", message="page 3 is HTML")
 ENDINGS = [RunEvent.SUCCEED, RunEvent.END_PARTIAL, RunEvent.FAIL, RunEvent.CANCEL]

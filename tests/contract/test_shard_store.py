@@ -13,7 +13,7 @@ from sluice.model.lifecycle import RunEvent, ShardStatus, Step
 from sluice.model.run import Failure
 from sluice.model.shard import Shard
 from tests.contract.conftest import Stores
-from tests.contract.nouns import MINUTE, OVER, a_pointer, a_run, plans
+from tests.support.nouns import MINUTE, OVER, a_pointer, a_run, plans
 
 RUN, PARIS, ROME = RunId("run-1"), ShardKey("paris"), ShardKey("rome")
 FAILURE = Failure(error="CursorStuck", message="the cursor abc came twice")

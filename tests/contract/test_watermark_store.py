@@ -6,7 +6,7 @@ from sluice.errors import Fenced
 from sluice.model.base import RunId, ShardKey
 from sluice.model.lifecycle import Step
 from tests.contract.conftest import Stores
-from tests.contract.nouns import MINUTE, a_run
+from tests.support.nouns import MINUTE, a_run
 
 PARIS, ROME = ShardKey("paris"), ShardKey("rome")
 

@@ -14,7 +14,7 @@ from sluice.model.base import ReviewId, RunId, ShardKey
 from sluice.model.lifecycle import RunEvent, Step
 from sluice.model.run import Failure
 from sluice.ports import ConnectionInfo
-from tests.contract.nouns import MINUTE, OVER, a_decision, a_pointer, a_review, a_run, plans
+from tests.support.nouns import MINUTE, OVER, a_decision, a_pointer, a_review, a_run, plans
 
 RUN, PARIS = RunId("run-1"), ShardKey("paris")
 

@@ -18,7 +18,7 @@ from sluice.model.ledger import Outcome, Publication
 from sluice.model.lifecycle import Verdict
 from sluice.model.spec import SyncSpec
 from sluice.ports import ConnectionInfo, DiffCounts, DiffScope
-from tests.contract.nouns import a_pointer, a_review, a_run
+from tests.support.nouns import a_pointer, a_review, a_run
 from tests.support.rows import hash_of, rows_artifact, spec_of_places
 
 SHARD = ShardKey("all")

@@ -12,7 +12,7 @@ from sluice.model.lifecycle import RunStatus, ShardStatus, Step, Verdict
 from sluice.model.review import Choice, Decision, Figures
 from sluice.model.run import Failure
 from sluice.model.shard import Shard
-from tests.contract.nouns import NOW, a_review, a_run
+from tests.support.nouns import NOW, a_review, a_run
 
 RUN = a_run("inline-1", status=RunStatus.WAITING, step=Step.GATE)
 REVIEW = a_review("r1", run=RUN.id).model_copy(

@@ -1,4 +1,4 @@
-"""Nouns for the contract suites: what does not matter to a test has a value already."""
+"""Nouns for tests: what does not matter to one has a value already."""
 
 import hashlib
 from datetime import UTC, datetime, timedelta
