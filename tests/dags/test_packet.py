@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from sluice.adapters.spec_files import SpecFiles
-from sluice.airflow_glue.gate import ANSWERS, COMMENT
 from sluice.airflow_glue.packet import markdown_text, review_body, review_subject
+from sluice.model.airflow_names import ANSWERS
 from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
 from sluice.model.base import ReviewId, RunId, Token
 from sluice.model.ledger import Outcome
@@ -80,7 +80,7 @@ def test_the_body_has_reasons_figures_and_where_to_look() -> None:
     assert "| **seen** | 1,234 | 1,300 are in the table now |" in body
     assert "2 shards failed" in body
     assert "sluice review show run.digest" in body
-    assert all(label in body for label in ANSWERS)
+    assert all(label in body for label in ANSWERS.values())
 
 
 @pytest.mark.parametrize(
@@ -92,12 +92,3 @@ def test_other_people_s_words_are_no_markup(words: str) -> None:
     assert "\n" not in text
     for mark in "<>|[]()*`#&":
         assert text.count(mark) == text.count(f"\\{mark}")
-
-
-def test_the_command_line_gives_the_answers_that_the_form_offers() -> None:
-    """The command line answers through Airflow's API, by the form's labels."""
-    from sluice.cli.airflow_api import GATE, LABELS
-
-    assert {label: choice for choice, label in LABELS.items()} == ANSWERS
-    assert Step.GATE.value == GATE
-    assert COMMENT == "comment"

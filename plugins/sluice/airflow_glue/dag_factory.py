@@ -10,12 +10,12 @@ from airflow.sdk import DAG, Asset, TriggerRule, task, task_group
 
 from sluice.adapters.spec_files import SpecFiles
 from sluice.airflow_glue.gate import ReviewGate, answer_form
-from sluice.airflow_glue.names import dag_id_of, pool_of
 from sluice.airflow_glue.params import params_form
 from sluice.airflow_glue.spec_page import spec_page
 from sluice.airflow_glue.tasks import SyncTasks
 from sluice.airflow_glue.workplace import settings
 from sluice.flow.pipeline import PIPELINE, PipelineStep
+from sluice.model.airflow_names import GATE_TASK, dag_id_of, pool_of
 from sluice.model.lifecycle import Step
 from sluice.model.spec import SyncSpec
 from sluice.model.stage import StagePolicy
@@ -81,7 +81,7 @@ def _run_task(spec: SyncSpec, tasks: SyncTasks, step: PipelineStep, *, after_sha
         rule = TriggerRule.ALL_DONE_MIN_ONE_SUCCESS
     if step.step is Step.GATE:
         return ReviewGate(
-            task_id=step.step.value,
+            task_id=GATE_TASK,
             include=tasks.include,
             params=answer_form(),
             response_timeout=spec.review.timeout,

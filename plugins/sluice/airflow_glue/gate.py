@@ -14,20 +14,14 @@ from sluice import log_events
 from sluice.airflow_glue.packet import review_body, review_subject
 from sluice.airflow_glue.workplace import Workplace, working
 from sluice.errors import IllegalTransition, ReviewNotApproved
+from sluice.model.airflow_names import ANSWERS, COMMENT
 from sluice.model.base import ReviewId
 from sluice.model.lifecycle import WAITING_VERDICTS, Step, Verdict
 from sluice.model.review import Choice, Decision, Review
 
 log: Final = structlog.get_logger()
 
-ANSWERS: Final[dict[str, Choice]] = {
-    "Approve": Choice.APPROVE,
-    "Approve without deletions": Choice.APPROVE_WITHOUT_DELETES,
-    "Reject": Choice.REJECT,
-}
-"""The labels of the form, and what they mean."""
-
-COMMENT: Final = "comment"
+_CHOICES: Final = {label: choice for choice, label in ANSWERS.items()}
 _LONGEST_COMMENT: Final = 2000
 
 
@@ -43,7 +37,7 @@ class ReviewGate(HITLOperator):
     """Subject and body are made when the task runs, from what must never be taken for a template."""
 
     def __init__(self, *, include: Path, **kwargs: Any) -> None:
-        super().__init__(subject="Review", options=list(ANSWERS), **kwargs)
+        super().__init__(subject="Review", options=list(_CHOICES), **kwargs)
         self.include = include
 
     def execute(self, context: Context) -> dict[str, str]:
@@ -101,13 +95,13 @@ def _decision(event: dict[str, Any], work: Workplace) -> Decision:
     if "error" in event:
         raise ReviewNotApproved(f"Airflow could not wait for an answer: {event['error']}")
     chosen = event.get("chosen_options") or []
-    if len(chosen) != 1 or chosen[0] not in ANSWERS:
-        raise ReviewNotApproved(f"{chosen!r} is no answer; allowed is one of {', '.join(ANSWERS)}")
+    if len(chosen) != 1 or chosen[0] not in _CHOICES:
+        raise ReviewNotApproved(f"{chosen!r} is no answer; allowed is one of {', '.join(_CHOICES)}")
     user = event.get("responded_by_user") or {}
     answered_at = event.get("responded_at")
     comment = (event.get("params_input") or {}).get(COMMENT)
     return Decision(
-        choice=ANSWERS[chosen[0]],
+        choice=_CHOICES[chosen[0]],
         by=str(user.get("name") or user.get("id") or "unknown"),
         via="airflow",
         comment=comment[:_LONGEST_COMMENT] if isinstance(comment, str) else "",

@@ -16,9 +16,9 @@ def pages() -> "FastAPI":
     """Return the pages, with Airflow's users and permissions, its connections, and its names for runs."""
     from sluice.airflow_glue.access import airflow_access
     from sluice.airflow_glue.connections import AirflowConnections
-    from sluice.airflow_glue.names import dag_id_of
     from sluice.airflow_glue.run_ids import run_id_of
     from sluice.airflow_glue.workplace import settings
+    from sluice.model.airflow_names import dag_id_of
     from sluice.web.app import Surroundings, create_app
 
     def services() -> Any:

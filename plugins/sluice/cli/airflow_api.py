@@ -8,17 +8,11 @@ from urllib.parse import quote
 import httpx
 
 from sluice.errors import AirflowUnavailable, ConnectionInvalid, IllegalTransition, NotFound, SluiceError, UsageInvalid
+from sluice.model.airflow_names import ANSWERS, COMMENT, GATE_TASK
 from sluice.model.review import Choice
 from sluice.ports import ConnectionInfo
 
-GATE: Final = "gate"
-LABELS: Final[dict[Choice, str]] = {
-    Choice.APPROVE: "Approve",
-    Choice.APPROVE_WITHOUT_DELETES: "Approve without deletions",
-    Choice.REJECT: "Reject",
-}
-"""The answers of the gate's form."""
-
+LABELS: Final = ANSWERS
 _SECONDS: Final = 30.0
 _NOT_FOUND, _CONFLICT, _UNAUTHORIZED, _FORBIDDEN, _BROKEN = 404, 409, 401, 403, 500
 
@@ -52,14 +46,14 @@ class AirflowApi:
 
         Raises `NotFound` if the gate does not ask, and `IllegalTransition` if it was answered otherwise.
         """
-        path = f"{_dag_run(dag_id, dag_run_id)}/taskInstances/{GATE}/-1/hitlDetails"
+        path = f"{_dag_run(dag_id, dag_run_id)}/taskInstances/{GATE_TASK}/-1/hitlDetails"
         missing = NotFound(f"the gate of {dag_id} {dag_run_id} asks for no answer now: see {self.url(dag_id, dag_run_id)}")
         asked = self._call("GET", path, missing=missing)
         if asked.get("response_received"):
-            if asked.get("chosen_options") == [LABELS[choice]]:
+            if asked.get("chosen_options") == [ANSWERS[choice]]:
                 return
             raise IllegalTransition(_answered(asked))
-        answer = {"chosen_options": [LABELS[choice]], "params_input": {"comment": comment}}
+        answer = {"chosen_options": [ANSWERS[choice]], "params_input": {COMMENT: comment}}
         self._call("PATCH", path, answer, missing=missing, conflict="somebody else has answered in the meantime")
 
     def trigger(self, dag_id: str, conf: dict[str, Any]) -> Triggered:

@@ -37,7 +37,7 @@ class Figures(Frozen):
 
 
 class Choice(StrEnum):
-    """What a person may answer; the labels of Airflow's approval form are in `airflow_glue`."""
+    """What a person may answer; `airflow_names` has the labels of Airflow's approval form."""
 
     APPROVE = "approve"
     APPROVE_WITHOUT_DELETES = "approve-without-deletes"

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from sluice.cli.airflow_api import LABELS, AirflowApi, base_url
+from sluice.cli.airflow_api import AirflowApi, base_url
 from sluice.cli.connections import parse_connection
 from sluice.errors import AirflowUnavailable, ConnectionInvalid, IllegalTransition, NotFound, SluiceError, UsageInvalid
+from sluice.model.airflow_names import ANSWERS
 from sluice.model.review import Choice
 from tests.support.airflow_stub import AirflowStub
 
@@ -27,7 +28,7 @@ def answer(airflow: AirflowStub, choice: Choice) -> None:
         api.answer_gate("sluice_hotels", "manual__1/2", choice, "looks right")
 
 
-@pytest.mark.parametrize(("choice", "label"), LABELS.items())
+@pytest.mark.parametrize(("choice", "label"), ANSWERS.items())
 def test_the_gate_is_answered_with_the_forms_label_and_a_comment(airflow: AirflowStub, choice: Choice, label: str) -> None:
     """The login goes before, its token along, names are encoded, and the answer is one of the form's."""
     airflow.answers["GET", GATE_PATH] = (200, {"response_received": False})

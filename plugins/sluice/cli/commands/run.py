@@ -15,6 +15,7 @@ from sluice.cli.output import Output, printable
 from sluice.cli.progress import RunProgress
 from sluice.cli.session import AsJson, Session, session_of
 from sluice.errors import UsageInvalid
+from sluice.model.airflow_names import dag_id_of
 from sluice.model.base import ShardKey
 from sluice.model.lifecycle import FINAL_RUN_STATUSES, RunStatus
 from sluice.model.run import Mode, Origin, ReviewMode, Run, RunRequest, Window
@@ -91,7 +92,7 @@ def _in_airflow(session: Session, output: Output, request: RunRequest, *, wait: 
     from sluice.cli.airflow_api import AirflowApi
 
     SpecFiles(session.settings().include).sync(request.sync)
-    dag_id = f"sluice_{request.sync}"
+    dag_id = dag_id_of(request.sync)
     with AirflowApi(session.airflow_connection()) as api:
         triggered = api.trigger(dag_id, _conf(request))
     text = f"{dag_id} runs in Airflow as {triggered.dag_run_id}: {triggered.url}"

@@ -20,6 +20,7 @@ from sluice.cli.local.s3 import S3Server
 from sluice.cli.local.settings_file import LocalSettings, Pool
 from sluice.cli.local.supplier import DemoSupplier
 from sluice.errors import SpecInvalid, StackFailed
+from sluice.model.airflow_names import pool_of
 from sluice.ports import ConnectionInfo
 
 STATE: Final = "sluice_state"
@@ -203,7 +204,7 @@ def stage_pools(include: Path) -> dict[str, Pool]:
             slots = SpecFiles(include).policy(stage).max_parallel_shards
         except SpecInvalid:
             continue
-        pools[f"sluice_{stage.replace('-', '_')}"] = Pool(slots, f"shards of stage {stage} fetched at a time")
+        pools[pool_of(stage)] = Pool(slots, f"shards of stage {stage} fetched at a time")
     return pools
 
 

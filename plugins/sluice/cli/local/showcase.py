@@ -24,6 +24,7 @@ from sluice.cli.local.services import AIRFLOW
 from sluice.cli.output import pairs, printable
 from sluice.cli.project import load_environment
 from sluice.errors import ConnectionInvalid, StackFailed
+from sluice.model.airflow_names import dag_id_of
 from sluice.model.base import ShardKey
 from sluice.model.lifecycle import RunStatus
 from sluice.model.run import Run
@@ -34,7 +35,7 @@ from sluice.settings import Settings
 from sluice.wiring import open_services
 
 SYNC: Final = "hotels"
-DAG: Final = f"sluice_{SYNC}"
+DAG: Final = dag_id_of(SYNC)
 OBJECT: Final = "node/251055437"
 _SECONDS_TO_LOAD: Final = 180.0
 _SECONDS_TO_BEGIN: Final = 60.0
