@@ -331,9 +331,6 @@ class Publishing(Protocol):
     def apply(self, run: Run, review: Review, undo: Pointer) -> Publication:
         """Write rows, ledger, events and the publication; raise `ApprovalVoid` if a row is missing or not as reviewed."""
 
-    def written(self, keys: Sequence[ObjectKey]) -> list[ObjectKey]:
-        """Return which of these objects the publication writes."""
-
 
 @dataclass(frozen=True)
 class Services:

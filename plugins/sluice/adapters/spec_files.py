@@ -31,9 +31,9 @@ class SpecFiles:
 
     def sync(self, name: str) -> SyncSpec:
         """Return the spec of a sync; raise `SpecInvalid` with all that is wrong with it."""
-        if not re.fullmatch(NAME_PATTERN, name) or not self._sync_path(name).is_file():
-            raise SpecInvalid([f"{self._shown}/{SYNCS_FOLDER}: no sync {name!r}; {suggest(name, self.names(), 'there are')}"])
-        spec, problems = self._read_sync(name)
+        if unknown := self._unknown(name):
+            raise SpecInvalid(unknown)
+        spec, problems, _ = self._read_sync(name)
         if spec is None:
             raise SpecInvalid(problems)
         return spec
@@ -48,33 +48,45 @@ class SpecFiles:
 
     def check(self, name: str | None = None) -> list[str]:
         """Return every problem of one sync and of its stage, or of all files; empty if they can be used."""
+        stages = _Stages(self._include / STAGES_FILE, f"{self._shown}/{STAGES_FILE}")
         if name is not None:
-            try:
-                self.policy(self.sync(name).stage)
-            except SpecInvalid as invalid:
-                return invalid.problems
-            return []
-        problems = _Stages(self._include / STAGES_FILE, f"{self._shown}/{STAGES_FILE}").problems()
+            return self._unknown(name) or self._problems_of(name, stages)
+        problems = stages.problems()
         for sync in self.names():
             problems += self._read_sync(sync)[1]
         for path in sorted((self._include / SYNCS_FOLDER).glob("*.yml")):
             problems.append(f"{self._shown}/{SYNCS_FOLDER}/{path.name}:1: name it {path.stem}.yaml, or it is not read")
         return problems
 
+    def _unknown(self, name: str) -> list[str]:
+        if re.fullmatch(NAME_PATTERN, name) and self._sync_path(name).is_file():
+            return []
+        return [f"{self._shown}/{SYNCS_FOLDER}: no sync {name!r}; {suggest(name, self.names(), 'there are')}"]
+
+    def _problems_of(self, name: str, stages: "_Stages") -> list[str]:
+        _, problems, stage = self._read_sync(name)
+        # A stage that the other file does not declare is told with the sync's own lines.
+        if isinstance(stage, str) and (stage in stages.merged or not stages.merged):
+            problems += stages.problems_of(stage)
+        return problems
+
     def _sync_path(self, name: str) -> FilePath:
         return self._include / SYNCS_FOLDER / f"{name}.yaml"
 
-    def _read_sync(self, name: str) -> tuple[SyncSpec | None, list[str]]:
+    def _read_sync(self, name: str) -> tuple[SyncSpec | None, list[str], Any]:
+        """Return the spec, if it can be used, all that is wrong with it, and the stage as it is written."""
         shown = f"{self._shown}/{SYNCS_FOLDER}/{name}.yaml"
         tree, problems = _read(self._sync_path(name))
         spec: SyncSpec | None = None
+        stage: Any = None
         if isinstance(tree.value, dict):
+            stage = tree.value.get("stage")
             spec, wrong = _validated(SyncSpec, tree.value, tree.texts)
             problems += wrong
             problems += broken_rules(tree.value, name)
-            problems += self._undeclared_stage(tree.value.get("stage"))
+            problems += self._undeclared_stage(stage)
         lines = _spelled(shown, tree, problems)
-        return (None if lines else spec), lines
+        return (None if lines else spec), lines, stage
 
     def _undeclared_stage(self, stage: Any) -> Iterable[Problem]:
         tree, _ = _read(self._include / STAGES_FILE)

@@ -9,7 +9,8 @@ from sluice.errors import ApprovalVoid, NothingToReview, ReviewNotApproved
 from sluice.flow.digest import review_digest
 from sluice.flow.entering import entered
 from sluice.flow.pinned_spec import pinned_spec
-from sluice.flow.rows_artifacts import rows_artifacts
+from sluice.flow.rows_artifacts import rejects_of, rows_artifacts
+from sluice.mapping.columns import keys_of
 from sluice.mapping.watermarks import higher
 from sluice.model.artifact import ArtifactKind, ArtifactRef
 from sluice.model.base import RunId, ShardKey
@@ -17,13 +18,12 @@ from sluice.model.ledger import Publication
 from sluice.model.lifecycle import APPROVALS, RunStatus, ShardStatus, Step, Verdict
 from sluice.model.review import Review
 from sluice.model.run import Run
+from sluice.model.shard import Shard
 from sluice.model.spec import SyncSpec
 from sluice.model.stage import StagePolicy
 from sluice.ports import Publishing, Services
 
 log: Final = structlog.get_logger()
-
-_DEAD_LETTERS_LOOKED_AT: Final = 10_000
 
 
 def publish(services: Services, run_id: RunId) -> Publication | None:
@@ -45,7 +45,9 @@ def publish(services: Services, run_id: RunId) -> Publication | None:
         elif review.figures.writes:
             publication = _apply(services, run, spec, review, policy)
         if run.status is not RunStatus.SUCCEEDED:
-            _advance_watermarks(services, run, spec)
+            arrived = [shard for shard in services.shards.of(run_id) if shard.status is ShardStatus.SUCCEEDED]
+            _close_dead_letters(services, run, [shard.key for shard in arrived])
+            _advance_watermarks(services, run, spec, arrived)
         return publication
 
 
@@ -56,15 +58,12 @@ def _apply(services: Services, run: Run, spec: SyncSpec, review: Review, policy:
     target.prepare()
     artifacts = rows_artifacts(services, run.id)
     diff = services.artifacts.get(review.diff)
-    letters = services.dead_letters.open_for(spec.sync, _DEAD_LETTERS_LOOKED_AT)
     with target.publishing(run.token) as publishing:
         if found := publishing.find(review.id):
             return found
         for shard, seq in publishing.load(diff, with_deletes=review.verdict is not Verdict.APPROVED_WITHOUT_DELETES):
             publishing.load_rows(shard, seq, services.artifacts.get(artifacts[shard, seq]))
         publication = _apply_with_undo(services, publishing, run, review, policy)
-        righted = publishing.written([letter.reject.key for letter in letters if letter.reject.key is not None])
-    services.dead_letters.close(spec.sync, righted)
     log.info(
         log_events.PUBLICATION_COMMITTED,
         review=review.id,
@@ -84,17 +83,23 @@ def _apply_with_undo(services: Services, publishing: Publishing, run: Run, revie
     return publishing.apply(run, review, undo)
 
 
-def _advance_watermarks(services: Services, run: Run, spec: SyncSpec) -> None:
+def _close_dead_letters(services: Services, run: Run, arrived: list[ShardKey]) -> None:
+    """Close the dead letters of objects that came right, whether that changed them or not; most syncs have none open."""
+    if not services.dead_letters.open_for(run.sync, 1):
+        return
+    rejected = {reject.key for reject in rejects_of(services, run.id, arrived)}
+    for (shard, _), pointer in rows_artifacts(services, run.id).items():
+        if shard in arrived:
+            services.dead_letters.close(run.sync, sorted(keys_of(services.artifacts.get(pointer)) - rejected))
+
+
+def _advance_watermarks(services: Services, run: Run, spec: SyncSpec, arrived: list[Shard]) -> None:
     """Let incremental fetching go on behind what is published now: never behind a shard that failed."""
     kind = spec.watermark_type
     if kind is None:
         return
     marks = services.watermarks.of(run.sync)
-    seen = {
-        shard.key: shard.high_mark
-        for shard in services.shards.of(run.id)
-        if shard.status is ShardStatus.SUCCEEDED and shard.high_mark is not None
-    }
+    seen = {shard.key: shard.high_mark for shard in arrived if shard.high_mark is not None}
     moved: dict[ShardKey, str] = {
         key: mark for key, mark in seen.items() if key not in marks or higher(marks[key], mark, kind) != marks[key]
     }

@@ -12,7 +12,7 @@ from sluice.errors import NothingToReview
 from sluice.flow.digest import content_digest, review_digest
 from sluice.flow.entering import entered
 from sluice.flow.pinned_spec import pinned_spec
-from sluice.flow.rows_artifacts import rows_artifacts
+from sluice.flow.rows_artifacts import rejects_of, rows_artifacts
 from sluice.mapping.mapper import Mapper
 from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
 from sluice.model.base import ReviewId, RunId, ShardKey
@@ -42,7 +42,7 @@ def review(services: Services, run_id: RunId) -> Review:
         if not arrived:
             raise NothingToReview(f"run {run_id}: {NothingToReview.__doc__}")
         spec = pinned_spec(services, run)
-        rejects = _rejects(services, run_id, arrived)
+        rejects = rejects_of(services, run_id, arrived)
         scope = DiffScope(complete=_is_complete(spec, run, shards, rejects), transformer_version=run.transformer_version)
         target = services.target(spec)
         target.check()
@@ -116,13 +116,6 @@ def _map_again(services: Services, run: Run, spec: SyncSpec, shard: Shard, seq: 
     services.pointers.add(pointer, shard.token)
     log.info(log_events.CHUNK_MAPPED_AGAIN, shard=shard.key, seq=seq)
     return mapped.rows
-
-
-def _rejects(services: Services, run: RunId, arrived: Iterable[ShardKey]) -> list[Reject]:
-    pointers: list[Pointer] = [
-        pointer for shard in sorted(arrived) for pointer in services.pointers.of(run, ArtifactKind.REJECTS, shard)
-    ]
-    return [Reject.model_validate_json(line) for pointer in pointers for line in services.artifacts.get(pointer).splitlines()]
 
 
 def _is_complete(spec: SyncSpec, run: Run, shards: list[Shard], rejects: list[Reject]) -> bool:

@@ -11,6 +11,7 @@ from msgspec import Raw
 
 from sluice.mapping.exact import ExactType
 from sluice.model import rows
+from sluice.model.base import ObjectKey
 from sluice.model.spec import SyncSpec
 
 _HIGH_MARK: Final = b"sluice.high_mark"
@@ -86,3 +87,8 @@ def high_mark_of(data: bytes) -> str | None:
     metadata = pq.read_schema(pa.BufferReader(data)).metadata or {}
     mark = metadata.get(_HIGH_MARK)
     return None if mark is None else str(mark, "utf-8")
+
+
+def keys_of(data: bytes) -> set[ObjectKey]:
+    """Return the keys of the objects in a rows file."""
+    return set(pq.read_table(pa.BufferReader(data), columns=[rows.KEY])[rows.KEY].to_pylist())

@@ -22,6 +22,8 @@ from sluice.web.samples import samples_of
 
 _HERE: Final = Path(__file__).parent
 _RUNS_SHOWN: Final = 100
+_LARGEST_DIFF: Final = 16_000_000
+"""Bytes a page is ready to fetch from the object store."""
 _POLICY: Final = "default-src 'none'; style-src 'self'; frame-ancestors 'self'; base-uri 'none'; form-action 'none'"
 _HEADERS: Final = {
     "Content-Security-Policy": _POLICY,
@@ -110,7 +112,7 @@ class _Pages:
     def runs(self, request: Request, readable: set[str], sync: str | None) -> Response:
         """Show the newest runs that the user may see."""
         with self._around.services() as services:
-            found = services.runs.recent(sync, list(RunStatus), _RUNS_SHOWN)
+            found = services.runs.recent(sync, [], _RUNS_SHOWN)
         mine = [run for run in found if self._around.dag_id_of(run.sync) in readable]
         return self.render("runs.html", request, runs=mine, sync=sync)
 
@@ -127,7 +129,7 @@ class _Pages:
         with self._around.services() as services:
             review = services.reviews.get(review_id)
             run = self._run(services, dag_id, review.run)
-            samples = samples_of(services, review)
+            samples = samples_of(services, review) if review.diff.bytes <= _LARGEST_DIFF else None
         return self.render("review.html", request, run=run, review=review, samples=samples, **_review_facts(review))
 
     def _run(self, services: Services, dag_id: str, run_id: RunId) -> Run:

@@ -10,8 +10,6 @@ from sluice.model.review import Review
 from sluice.ports import Services
 
 _SAMPLES: Final = 20
-_LARGEST_DIFF: Final = 16_000_000
-"""Bytes a page is ready to fetch from the object store."""
 
 
 @dataclass(frozen=True)
@@ -23,10 +21,8 @@ class Sample:
     old_version: int | None
 
 
-def samples_of(services: Services, review: Review) -> dict[Outcome, list[Sample]] | None:
-    """Return some objects of each outcome, in key order; None if the diff is too large to look into for a page."""
-    if review.diff.bytes > _LARGEST_DIFF:
-        return None
+def samples_of(services: Services, review: Review) -> dict[Outcome, list[Sample]]:
+    """Return some objects of each outcome, in key order. The whole diff is fetched for them."""
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 

@@ -286,3 +286,14 @@ def problems_of_policy(include: Path) -> list[str]:
     with pytest.raises(SpecInvalid) as caught:
         SpecFiles(include).policy("hotel-content")
     return caught.value.problems
+
+
+def test_one_sync_is_checked_together_with_its_stage(tmp_path: Path) -> None:
+    """Mistakes of a sync do not hide those of its stage: all are told at once."""
+    include = tmp_path / "include"
+    (include / "syncs").mkdir(parents=True)
+    (include / "syncs/rooms.yaml").write_text("sync: rooms\nstage: hotel-content\nnonsense: 1\n", encoding="utf-8")
+    (include / "stages.yaml").write_text("stages:\n  hotel-content:\n    lease_ttl: soon\n", encoding="utf-8")
+    problems = SpecFiles(include).check("rooms")
+    assert any(problem.startswith("include/syncs/rooms.yaml:3: nonsense") for problem in problems)
+    assert any(problem.startswith("include/stages.yaml:3: stages.hotel-content.lease_ttl") for problem in problems)

@@ -1,6 +1,5 @@
 """The transaction of a publication: an approved diff and its rows in; table, ledger, events and publication out."""
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 import psycopg
@@ -16,7 +15,7 @@ from sluice.adapters.targets.table import TargetTable
 from sluice.errors import ApprovalVoid, Fenced, LedgerMoved
 from sluice.model import rows
 from sluice.model.artifact import Pointer
-from sluice.model.base import ObjectKey, ReviewId, ShardKey, Token
+from sluice.model.base import ReviewId, ShardKey, Token
 from sluice.model.ledger import Outcome, Publication
 from sluice.model.review import Review
 from sluice.model.run import Run
@@ -119,10 +118,6 @@ class PostgresPublishing:
         for query in ("remember_rows", "remember_deletions", "refresh_hashes", "ensure_partition", "add_events"):
             self._run(query, **facts)
         return publication
-
-    def written(self, keys: Sequence[ObjectKey]) -> list[ObjectKey]:
-        """Return which of these objects the publication writes."""
-        return [ObjectKey(row["key"]) for row in self._run("written", keys=list(keys))]
 
     def _shrink(self) -> None:
         for query in ("drop_settled", "mark_stale", "keep_newer"):

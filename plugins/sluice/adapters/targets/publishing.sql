@@ -87,10 +87,6 @@ select a.key from approved a left join incoming i on i._key = a.key
 where a.outcome in ('created', 'changed', 'reappeared') and i._row_hash is distinct from a.row_hash
 order by a.key limit 5
 
--- name: written
--- Which of some objects the publication writes.
-select key from approved where key = any(%(keys)s) and outcome in ('created', 'changed', 'reappeared')
-
 -- name: outcomes
 -- The publication, counted.
 select outcome, count(*) as objects from approved where outcome <> 'refreshed' group by outcome

@@ -71,15 +71,13 @@ def show(context: typer.Context, name: Named, as_json: AsJson = False) -> None:
 
     def draw(console: Console) -> None:
         console.print(review_drawn(found))
-        if samples is None:
-            console.print("The diff is too large to show some of its objects here.")
-        for outcome, some in (samples or {}).items():
+        for outcome, some in samples.items():
             more = found.figures.count(outcome) - len(some)
             keys = ", ".join(sample.key for sample in some)
             console.print(printable(f"{outcome}: {keys}" + (f", and {more:,} more" if more > 0 else "")))
 
     output.result(
-        {"review": found, "samples": {outcome: list(map(asdict, some)) for outcome, some in (samples or {}).items()}}, draw
+        {"review": found, "samples": {outcome: list(map(asdict, some)) for outcome, some in samples.items()}}, draw
     )
 
 
