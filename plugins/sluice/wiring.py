@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
-from typing import Final
 
 from sluice.adapters.artifacts.codec import ZstdChunkCodec
 from sluice.adapters.artifacts.s3 import S3ArtifactStore
@@ -22,13 +21,11 @@ from sluice.adapters.state import (
 )
 from sluice.adapters.targets.postgres import PostgresTarget
 from sluice.errors import StateUnavailable, TargetUnavailable
+from sluice.model.connections import ARTIFACTS, STATE
 from sluice.model.spec import SyncSpec
 from sluice.model.stage import StagePolicy
 from sluice.ports import Connections, Services, Source
 from sluice.settings import Settings
-
-STATE_CONNECTION: Final = "sluice_state"
-ARTIFACTS_CONNECTION: Final = "sluice_artifacts"
 
 
 @contextmanager
@@ -48,7 +45,7 @@ def open_services(settings: Settings, connections: Connections) -> Iterator[Serv
         def source(spec: SyncSpec, policy: StagePolicy) -> Source:
             return RestSource(spec.source, connections.get(spec.source.connection), policy)
 
-        state = Database(connections.get(STATE_CONNECTION), StateUnavailable)
+        state = Database(connections.get(STATE), StateUnavailable)
         stack.callback(state.close)
         specs = SpecFiles(settings.include)
         yield Services(
@@ -59,7 +56,7 @@ def open_services(settings: Settings, connections: Connections) -> Iterator[Serv
             reviews=PostgresReviewStore(state),
             dead_letters=PostgresDeadLetterStore(state),
             watermarks=PostgresWatermarkStore(state),
-            artifacts=S3ArtifactStore(connections.get(ARTIFACTS_CONNECTION)),
+            artifacts=S3ArtifactStore(connections.get(ARTIFACTS)),
             codec=ZstdChunkCodec(),
             source=source,
             ledger=lambda spec: PostgresLedger(target_database(spec.target.connection)),

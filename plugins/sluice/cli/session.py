@@ -12,10 +12,9 @@ import typer
 from sluice.cli.connections import CliConnections
 from sluice.cli.output import Output
 from sluice.cli.project import find_project, load_environment, project_settings
+from sluice.model.connections import AIRFLOW
 from sluice.ports import ConnectionInfo, Connections, Services
 from sluice.settings import Settings
-
-AIRFLOW_CONNECTION = "sluice_airflow"
 
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else, to stdout.")]
 
@@ -48,7 +47,7 @@ class Session:
 
     def airflow_connection(self) -> ConnectionInfo:
         """Return the connection to Airflow's REST API."""
-        return self.connections().get(AIRFLOW_CONNECTION)
+        return self.connections().get(AIRFLOW)
 
     @contextmanager
     def services(self) -> Iterator[Services]:

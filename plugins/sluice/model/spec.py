@@ -6,6 +6,7 @@ from typing import Annotated, Final, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from sluice.model.base import Frozen
+from sluice.model.connections import TARGET
 from sluice.model.fields import FieldSpec, FieldType
 from sluice.model.scalars import Duration, LimitValue
 
@@ -101,7 +102,7 @@ def _qualified(table: str) -> str:
 class TargetSpec(Frozen):
     """The Postgres table that is kept in step."""
 
-    connection: str = Field(default="sluice_target", min_length=1)
+    connection: str = Field(default=TARGET, min_length=1)
     table: Annotated[str, AfterValidator(_qualified)] = Field(description="`schema.table`; without a schema: public")
     deletes: Literal["soft", "hard", "ignore"] = Field(
         default="soft", description="what a deletion does to the row: set `_sluice_deleted_at`, remove it, or nothing"

@@ -10,9 +10,7 @@ from sluice.cli.boundary import bounded
 from sluice.cli.output import printable
 from sluice.cli.session import AsJson, session_of
 from sluice.errors import SpecInvalid
-
-STATE_CONNECTION = "sluice_state"
-TARGET_CONNECTION = "sluice_target"
+from sluice.model.connections import STATE, TARGET
 
 db = typer.Typer(no_args_is_help=True, help="The tables Sluice keeps for itself.")
 
@@ -34,8 +32,8 @@ def upgrade(context: typer.Context, as_json: AsJson = False) -> None:
     output = session.begin(as_json=as_json)
     connections = session.connections()
     upgraded: list[dict[str, Any]] = []
-    revisions = migrate(connections.get(STATE_CONNECTION), "sluice_state")
-    upgraded.append({"connection": STATE_CONNECTION, "schema": "sluice_state", "applied": revisions})
+    revisions = migrate(connections.get(STATE), "sluice_state")
+    upgraded.append({"connection": STATE, "schema": "sluice_state", "applied": revisions})
     for conn_id in _targets(SpecFiles(session.settings().include)):
         revisions = migrate(connections.get(conn_id), "sluice_ledger")
         upgraded.append({"connection": conn_id, "schema": "sluice_ledger", "applied": revisions})
@@ -50,7 +48,7 @@ def upgrade(context: typer.Context, as_json: AsJson = False) -> None:
 
 def _targets(files: SpecFiles) -> list[str]:
     """Return the connections of all targets; a sync whose file is broken has none yet."""
-    found = {TARGET_CONNECTION}
+    found = {TARGET}
     for name in files.names():
         try:
             found.add(files.sync(name).target.connection)

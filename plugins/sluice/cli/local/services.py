@@ -21,13 +21,10 @@ from sluice.cli.local.settings_file import LocalSettings, Pool
 from sluice.cli.local.supplier import DemoSupplier
 from sluice.errors import SpecInvalid, StackFailed
 from sluice.model.airflow_names import pool_of
+from sluice.model.connections import AIRFLOW, ARTIFACTS, STATE, TARGET
 from sluice.ports import ConnectionInfo
 
-STATE: Final = "sluice_state"
-TARGET: Final = "sluice_target"
-ARTIFACTS: Final = "sluice_artifacts"
 SUPPLIER: Final = "demo_supplier"
-AIRFLOW: Final = "sluice_airflow"
 BUCKET: Final = "sluice"
 DATABASE: Final = "sluice"
 LINES: Final = {
@@ -101,15 +98,13 @@ class Stack:
         """Return a connection: the one defined elsewhere, or the one to the stack's own server."""
         if conn_id in self._given:
             return parse_connection(conn_id, self._given[conn_id])
-        match conn_id:
-            case "sluice_artifacts":
-                return self._s3.connection(conn_id)
-            case "demo_supplier":
-                return self._supplier.connection(conn_id)
-            case "sluice_airflow":
-                return self.airflow.connection(conn_id)
-            case _:
-                return self._postgres.connection(conn_id, DATABASE)
+        if conn_id == ARTIFACTS:
+            return self._s3.connection(conn_id)
+        if conn_id == SUPPLIER:
+            return self._supplier.connection(conn_id)
+        if conn_id == AIRFLOW:
+            return self.airflow.connection(conn_id)
+        return self._postgres.connection(conn_id, DATABASE)
 
     def _start_postgres(self, board: Board) -> bool:
         """Start the server; return whether Airflow's database is new."""

@@ -20,12 +20,12 @@ from sluice.cli.exits import ExitCode
 from sluice.cli.local.airflow_client import AirflowClient
 from sluice.cli.local.board import Board
 from sluice.cli.local.layout import Layout
-from sluice.cli.local.services import AIRFLOW
 from sluice.cli.output import pairs, printable
 from sluice.cli.project import load_environment
 from sluice.errors import ConnectionInvalid, StackFailed
 from sluice.model.airflow_names import dag_id_of
 from sluice.model.base import ShardKey
+from sluice.model.connections import AIRFLOW
 from sluice.model.lifecycle import RunStatus
 from sluice.model.run import Run
 from sluice.model.shard import Shard
