@@ -27,15 +27,19 @@ class Triggered:
 
 
 class AirflowApi:
-    """Airflow's REST API, as the user of the connection. Opened as a context."""
+    """Airflow's REST API, as the user of the connection, logged in before the first call. Opened as a context."""
 
     def __init__(self, info: ConnectionInfo) -> None:
         self._info = info
         self.base = base_url(info)
-        self._client = httpx.Client(base_url=self.base, timeout=_SECONDS)
+        self._client = httpx.Client(
+            base_url=self.base,
+            timeout=_SECONDS,
+            headers={"Accept": "application/json"},
+            mounts={"all://127.0.0.1": None},  # a proxy would look for it on its own machine
+        )
 
     def __enter__(self) -> Self:
-        self._client.headers["Authorization"] = f"Bearer {self._token()}"
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -46,7 +50,7 @@ class AirflowApi:
 
         Raises `NotFound` if the gate does not ask, and `IllegalTransition` if it was answered otherwise.
         """
-        path = f"{_dag_run(dag_id, dag_run_id)}/taskInstances/{GATE_TASK}/-1/hitlDetails"
+        path = f"{dag_run_path(dag_id, dag_run_id)}/taskInstances/{GATE_TASK}/-1/hitlDetails"
         missing = NotFound(f"the gate of {dag_id} {dag_run_id} asks for no answer now: see {self.url(dag_id, dag_run_id)}")
         asked = self._call("GET", path, missing=missing)
         if asked.get("response_received"):
@@ -61,15 +65,14 @@ class AirflowApi:
         missing = NotFound(
             f"Airflow knows no DAG {dag_id}: is there a file for it in dags/, and does it load? See {self.base}/dags"
         )
-        paused = self._call("GET", f"/api/v2/dags/{quote(dag_id, safe='')}", missing=missing).get("is_paused", False)
-        path = f"/api/v2/dags/{quote(dag_id, safe='')}/dagRuns"
-        run = self._call("POST", path, {"logical_date": None, "conf": conf}, missing=missing)
+        paused = self._call("GET", dag_path(dag_id), missing=missing).get("is_paused", False)
+        run = self._call("POST", f"{dag_path(dag_id)}/dagRuns", {"logical_date": None, "conf": conf}, missing=missing)
         return Triggered(run["dag_run_id"], self.url(dag_id, run["dag_run_id"]), bool(paused))
 
-    def has_failed(self, dag_id: str, dag_run_id: str) -> bool:
-        """Whether Airflow has given up on a DagRun."""
+    def dag_run(self, dag_id: str, dag_run_id: str) -> dict[str, Any]:
+        """Return the DagRun as Airflow tells it; `state` is `failed` once Airflow has given it up."""
         missing = NotFound(f"Airflow knows no run {dag_run_id} of {dag_id}")
-        return self._call("GET", _dag_run(dag_id, dag_run_id), missing=missing).get("state") == "failed"
+        return self._call("GET", dag_run_path(dag_id, dag_run_id), missing=missing)
 
     def url(self, dag_id: str, dag_run_id: str) -> str:
         """Return the page of a DagRun."""
@@ -77,9 +80,9 @@ class AirflowApi:
 
     def _token(self) -> str:
         if self._info.login is None:
-            return str(self._call("GET", "/auth/token", missing=self._no_airflow()).get("access_token"))
+            return str(self._ask("GET", "/auth/token", missing=self._no_airflow()).get("access_token"))
         login = {"username": self._info.login, "password": self._info.password or ""}
-        return str(self._call("POST", "/auth/token", login, missing=self._no_airflow()).get("access_token"))
+        return str(self._ask("POST", "/auth/token", login, missing=self._no_airflow()).get("access_token"))
 
     def _no_airflow(self) -> ConnectionInvalid:
         return ConnectionInvalid(f"{self.base} is no Airflow 3: look at the connection {self._info.conn_id}")
@@ -90,13 +93,18 @@ class AirflowApi:
         path: str,
         body: dict[str, Any] | None = None,
         *,
-        missing: SluiceError,
+        missing: SluiceError | None = None,
         conflict: str = "it is there already",
     ) -> dict[str, Any]:
-        try:
-            response = self._client.request(method, path, json=body)
-        except httpx.HTTPError as error:
-            raise AirflowUnavailable(f"Airflow at {self.base} cannot be reached: {error or type(error).__name__}") from error
+        if "Authorization" not in self._client.headers:
+            self._client.headers["Authorization"] = f"Bearer {self._token()}"
+        missing = missing or NotFound(f"Airflow at {self.base} has nothing at {path}")
+        return self._ask(method, path, body, missing=missing, conflict=conflict)
+
+    def _ask(
+        self, method: str, path: str, body: dict[str, Any] | None = None, *, missing: SluiceError, conflict: str = ""
+    ) -> dict[str, Any]:
+        response = self._send(method, path, body)
         if response.status_code >= _BROKEN:
             raise AirflowUnavailable(f"Airflow at {self.base} answers {response.status_code} to {method} {path}")
         if response.is_error:
@@ -108,6 +116,12 @@ class AirflowApi:
         if not isinstance(answer, dict):
             raise self._no_airflow()
         return answer
+
+    def _send(self, method: str, path: str, body: dict[str, Any] | None) -> httpx.Response:
+        try:
+            return self._client.request(method, path, json=body)
+        except httpx.HTTPError as error:
+            raise AirflowUnavailable(f"Airflow at {self.base} cannot be reached: {error or type(error).__name__}") from error
 
     def _refused(self, response: httpx.Response, missing: SluiceError, conflict: str) -> SluiceError:
         user = self._info.login or "an anonymous user"
@@ -134,8 +148,14 @@ def base_url(info: ConnectionInfo) -> str:
     return f"{host}:{info.port}" if info.port else host
 
 
-def _dag_run(dag_id: str, dag_run_id: str) -> str:
-    return f"/api/v2/dags/{quote(dag_id, safe='')}/dagRuns/{quote(dag_run_id, safe='')}"
+def dag_path(dag_id: str) -> str:
+    """Return where the API has a DAG."""
+    return f"/api/v2/dags/{quote(dag_id, safe='')}"
+
+
+def dag_run_path(dag_id: str, dag_run_id: str) -> str:
+    """Return where the API has a DagRun."""
+    return f"{dag_path(dag_id)}/dagRuns/{quote(dag_run_id, safe='')}"
 
 
 def _answered(asked: dict[str, Any]) -> str:

@@ -7,6 +7,7 @@ import pytest
 
 from sluice.cli.airflow_api import AirflowApi, base_url
 from sluice.cli.connections import parse_connection
+from sluice.cli.local.airflow_client import AirflowClient
 from sluice.errors import AirflowUnavailable, ConnectionInvalid, IllegalTransition, NotFound, SluiceError, UsageInvalid
 from sluice.model.airflow_names import ANSWERS
 from sluice.model.review import Choice
@@ -96,10 +97,9 @@ def test_what_is_no_airflow_is_named(airflow: AirflowStub, body: bytes) -> None:
 def test_an_unreachable_airflow_is_named(airflow: AirflowStub) -> None:
     """Nobody listening is a matter of later, and names the address."""
     port = airflow.port
-    info = parse_connection("sluice_airflow", f"http://admin:pw@127.0.0.1:{port}")
     airflow.close()
-    with pytest.raises(AirflowUnavailable, match=f"Airflow at http://127.0.0.1:{port} cannot be reached"), AirflowApi(info):
-        pass
+    with pytest.raises(AirflowUnavailable, match=f"Airflow at http://127.0.0.1:{port} cannot be reached"):
+        answer(airflow, Choice.APPROVE)
 
 
 def test_without_a_login_everybody_is_admin(airflow: AirflowStub) -> None:
@@ -128,13 +128,23 @@ def test_an_unknown_dag_says_where_to_look(airflow: AirflowStub) -> None:
         api.trigger("sluice_x", {})
 
 
-def test_whether_airflow_gave_up_can_be_asked(airflow: AirflowStub) -> None:
-    """A DagRun that failed is told from one that goes on."""
-    path = "/api/v2/dags/sluice_hotels/dagRuns/r"
+def test_one_login_serves_all_calls(airflow: AirflowStub) -> None:
+    """A DagRun is looked at twice with the token of one login."""
+    airflow.answers["GET", "/api/v2/dags/sluice_hotels/dagRuns/r"] = (200, {"state": "failed"})
     with AirflowApi(airflow.info) as api:
-        for state in ("running", "failed"):
-            airflow.answers["GET", path] = (200, {"state": state})
-            assert api.has_failed("sluice_hotels", "r") is (state == "failed")
+        assert api.dag_run("sluice_hotels", "r") == api.dag_run("sluice_hotels", "r") == {"state": "failed"}
+    assert [method for method, *_ in airflow.asked] == ["POST", "GET", "GET"]
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_the_local_stack_has_a_pool_changed_or_created(airflow: AirflowStub, *, is_there: bool) -> None:
+    """A pool that is not found is made; what the local stack asks has the same login and the same errors."""
+    airflow.answers["PATCH", "/api/v2/pools/sluice_x"] = (200 if is_there else 404, {})
+    airflow.answers["POST", "/api/v2/pools"] = (201, {})
+    with AirflowClient(airflow.info) as client:
+        client.set_pool("sluice_x", 2, "two at a time")
+    assert [path for _, path, *_ in airflow.asked[2:]] == ([] if is_there else ["/api/v2/pools"])
+    assert airflow.asked[-1][2]["slots"] == 2
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,7 @@ def _has_failed(session: Session, asked: dict[str, Any]) -> bool:
     from sluice.cli.airflow_api import AirflowApi
 
     with AirflowApi(session.airflow_connection()) as api:
-        return api.has_failed(asked["dag_id"], asked["dag_run_id"])
+        return bool(api.dag_run(asked["dag_id"], asked["dag_run_id"])["state"] == "failed")
 
 
 def _is_of(run: Run, asked: dict[str, Any]) -> bool:

@@ -21,6 +21,7 @@ from sluice.cli.local import keeping, processes
 from sluice.cli.local.airflow_client import AirflowClient
 from sluice.cli.local.processes import Process
 from sluice.errors import StackFailed
+from sluice.model.connections import AIRFLOW
 from sluice.ports import ConnectionInfo
 
 USER: Final = "admin"
@@ -133,7 +134,7 @@ class AirflowServer:
 
     def client(self) -> AirflowClient:
         """Return a client of its REST API."""
-        return AirflowClient(self.url, USER, self.password)
+        return AirflowClient(self.connection(AIRFLOW))
 
     def connection(self, conn_id: str) -> ConnectionInfo:
         """Return the Airflow connection to its REST API."""

@@ -1,15 +1,15 @@
 """What the local stack wants of its own Airflow in; calls to the REST API, and their answers, out."""
 
 import time
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 from urllib.parse import quote
 
 import httpx
 
-from sluice.errors import AirflowUnavailable, StackFailed
+from sluice.cli.airflow_api import AirflowApi, dag_path, dag_run_path
+from sluice.errors import AirflowUnavailable, NotFound
 
-_NOT_FOUND, _SECONDS, _LARGEST_PAGE = 404, 30.0, 100
+_LARGEST_PAGE: Final = 100
 
 _ON_EVERY_LINE: Final = frozenset(
     {"event", "timestamp", "level", "logger", "error_detail", "filename", "lineno", "loc"}
@@ -19,18 +19,8 @@ _ON_EVERY_LINE: Final = frozenset(
 """What a reader who asked for the log of one task knows, or has no use for."""
 
 
-class AirflowClient:
-    """The REST API as its administrator. Opened as a context."""
-
-    def __init__(self, base: str, user: str, password: str) -> None:
-        self._login = {"username": user, "password": password}
-        self._client = httpx.Client(base_url=base, timeout=_SECONDS, trust_env=False)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._client.close()
+class AirflowClient(AirflowApi):
+    """The REST API, with what only the owner of an Airflow asks of it."""
 
     def health(self) -> dict[str, str]:
         """Return the status of each part of Airflow by name, nothing while the API is not up."""
@@ -55,7 +45,7 @@ class AirflowClient:
 
     def dag(self, dag_id: str) -> dict[str, Any] | None:
         """Return the DAG, None while Airflow does not know it."""
-        return self._find("GET", f"/api/v2/dags/{quote(dag_id, safe='')}")
+        return self._find("GET", dag_path(dag_id))
 
     def import_errors(self) -> list[dict[str, Any]]:
         """Return the DAG files that do not load, and why."""
@@ -63,25 +53,16 @@ class AirflowClient:
 
     def set_paused(self, dag_id: str, *, paused: bool) -> None:
         """Pause the DAG, or let it run."""
-        self._call("PATCH", f"/api/v2/dags/{quote(dag_id, safe='')}", {"is_paused": paused})
-
-    def trigger(self, dag_id: str) -> str:
-        """Ask for a run now; return its id."""
-        body: dict[str, Any] = {"logical_date": None, "conf": {}}
-        return str(self._call("POST", f"/api/v2/dags/{quote(dag_id, safe='')}/dagRuns", body)["dag_run_id"])
+        self._call("PATCH", dag_path(dag_id), {"is_paused": paused})
 
     def unfinished(self, dag_id: str) -> list[str]:
         """Return the ids of the runs that have not ended, the newest first."""
-        path = f"/api/v2/dags/{quote(dag_id, safe='')}/dagRuns?state=queued&state=running&order_by=-id"
+        path = f"{dag_path(dag_id)}/dagRuns?state=queued&state=running&order_by=-id"
         return [str(run["dag_run_id"]) for run in self._call("GET", path)["dag_runs"]]
-
-    def dag_run(self, dag_id: str, run_id: str) -> dict[str, Any]:
-        """Return the DagRun."""
-        return self._call("GET", _dag_run(dag_id, run_id))
 
     def tasks(self, dag_id: str, run_id: str) -> list[dict[str, Any]]:
         """Return the task instances of a DagRun, in the order they began; those that have not, last."""
-        path = f"{_dag_run(dag_id, run_id)}/taskInstances?limit={_LARGEST_PAGE}"
+        path = f"{dag_run_path(dag_id, run_id)}/taskInstances?limit={_LARGEST_PAGE}"
         found: list[dict[str, Any]] = []
         while True:
             page = self._call("GET", f"{path}&offset={len(found)}")
@@ -92,40 +73,24 @@ class AirflowClient:
     def log(self, dag_id: str, run_id: str, task: dict[str, Any]) -> list[str]:
         """Return the log of the last attempt of a task, line by line."""
         attempt = max(1, task["try_number"])
-        path = f"{_dag_run(dag_id, run_id)}/taskInstances/{quote(task['task_id'], safe='')}/logs/{attempt}"
+        path = f"{dag_run_path(dag_id, run_id)}/taskInstances/{quote(task['task_id'], safe='')}/logs/{attempt}"
         answer = self._call("GET", f"{path}?map_index={task['map_index']}&full_content=true")
         entries = [line for line in answer.get("content") or () if isinstance(line, dict)]
         return [_log_line(entry) for entry in entries if entry.get("level") and not _is_noise(entry)]
 
     def _find(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any] | None:
-        response = self._send(method, path, body)
-        return None if response.status_code == _NOT_FOUND else self._answer(response)
-
-    def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        return self._answer(self._send(method, path, body))
-
-    def _answer(self, response: httpx.Response) -> dict[str, Any]:
-        if response.is_error:
-            raise StackFailed(f"Airflow answers {response.status_code} to {response.request.url}: {response.text[:500]}")
-        return dict(response.json())
+        try:
+            return self._call(method, path, body)
+        except NotFound:
+            return None
 
     def _send(self, method: str, path: str, body: dict[str, Any] | None) -> httpx.Response:
         """Send a request, a second time after a pause where the connection broke."""
-        for final in (False, True):
-            try:
-                if "Authorization" not in self._client.headers:
-                    token = self._answer(self._client.post("/auth/token", json=self._login))["access_token"]
-                    self._client.headers["Authorization"] = f"Bearer {token}"
-                return self._client.request(method, path, json=body, headers={"Accept": "application/json"})
-            except httpx.HTTPError as error:
-                if final:
-                    raise AirflowUnavailable(f"Airflow does not answer {method} {path}: {error or type(error)}") from error
-                time.sleep(1)
-        raise AssertionError
-
-
-def _dag_run(dag_id: str, run_id: str) -> str:
-    return f"/api/v2/dags/{quote(dag_id, safe='')}/dagRuns/{quote(run_id, safe='')}"
+        try:
+            return super()._send(method, path, body)
+        except AirflowUnavailable:
+            time.sleep(1)
+            return super()._send(method, path, body)
 
 
 def _is_noise(entry: dict[str, Any]) -> bool:

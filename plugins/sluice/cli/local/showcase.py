@@ -62,7 +62,6 @@ class Demonstration:
     client: AirflowClient
     services: Services
     connections: Connections
-    url: str
 
 
 @contextmanager
@@ -71,14 +70,12 @@ def opened(layout: Layout) -> Iterator[Demonstration]:
     environment = {name: value for name, value in os.environ.items() if name.startswith("AIRFLOW_CONN_")}
     load_environment(layout.project, environment)
     connections = CliConnections(environment, _no_airflow)
-    airflow = connections.get(AIRFLOW)
-    url = f"{airflow.schema}://{airflow.host}:{airflow.port}"
     settings = Settings(include=layout.project / "include")
     with (
-        AirflowClient(url, airflow.login or "", airflow.password or "") as client,
+        AirflowClient(connections.get(AIRFLOW)) as client,
         open_services(settings, connections) as services,
     ):
-        yield Demonstration(client, services, connections, url)
+        yield Demonstration(client, services, connections)
 
 
 def _no_airflow() -> Connections:
@@ -90,7 +87,7 @@ def show(stack: Demonstration, command: str, out: Console) -> ExitCode:
     began = time.monotonic()
     dag = _load(stack.client, out)
     run_id = _begin(stack.client, dag, out)
-    out.print(Text.assemble("\n", (DAG, "bold"), "  ", (f"{stack.url}/dags/{DAG}/runs/{run_id}", "dim")), soft_wrap=True)
+    out.print(Text.assemble("\n", (DAG, "bold"), "  ", (stack.client.url(DAG, run_id), "dim")), soft_wrap=True)
     state = _watch(stack, run_id, out)
     if dag["is_paused"] and state != "waiting":
         stack.client.set_paused(DAG, paused=True)  # its schedule is nobody's wish yet
@@ -132,7 +129,7 @@ def _begin(client: AirflowClient, dag: dict[str, Any], out: Console) -> str:
         with out.status("waiting for the run that is due"):
             while not client.unfinished(DAG) and time.monotonic() < deadline:
                 time.sleep(_SECONDS_BETWEEN_LOOKS)
-    return next(iter(client.unfinished(DAG)), None) or client.trigger(DAG)
+    return next(iter(client.unfinished(DAG)), None) or client.trigger(DAG, {}).dag_run_id
 
 
 def _watch(stack: Demonstration, run_id: str, out: Console) -> str:
