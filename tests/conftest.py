@@ -56,9 +56,7 @@ def database(postgres: PostgresServer, migrated_template: str) -> Iterator[Conne
 @pytest.fixture
 def artifacts(s3: S3Server) -> ConnectionInfo:
     """A fresh bucket."""
-    bucket = f"test-{uuid.uuid4().hex}"
-    s3.create_bucket(bucket)
-    return s3.connection("sluice_artifacts", bucket)
+    return servers.new_bucket(s3, f"test-{uuid.uuid4().hex}")
 
 
 @pytest.fixture(scope="session")

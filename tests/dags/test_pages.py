@@ -10,7 +10,7 @@ from sluice.cli.local.postgres import PostgresServer
 from sluice.cli.local.s3 import S3Server
 from tests.dags.conftest import define
 from tests.dags.driving import DrivenAirflow, token
-from tests.support.servers import Supplier, throw_away_database
+from tests.support.servers import Supplier, new_bucket, throw_away_database
 
 DAG = "sluice_hotels"
 
@@ -25,9 +25,9 @@ def airflow(
 ) -> Iterator[DrivenAirflow]:
     """An Airflow for all tests of this module: they only look."""
     session_supplier.reset()
-    s3.create_bucket("pages")
+    artifacts = new_bucket(s3, "pages")
     with throw_away_database(postgres, migrated_template) as database, pytest.MonkeyPatch.context() as patch:
-        define(patch, database, s3.connection("sluice_artifacts", "pages"), session_supplier.connection)
+        define(patch, database, artifacts, session_supplier.connection)
         yield airflow_session
 
 

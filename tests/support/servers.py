@@ -11,11 +11,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import urllib3
+from psycopg import sql
 
+from sluice.adapters.artifacts.s3 import S3ArtifactStore
 from sluice.cli.local import keeping, processes
 from sluice.cli.local.postgres import PostgresServer
 from sluice.cli.local.s3 import S3Server
+from sluice.model.connections import ARTIFACTS, STATE
 from sluice.ports import ConnectionInfo
 
 PROJECT = Path(__file__).parents[2]
@@ -79,15 +83,24 @@ def s3(folder: Path) -> Iterator[S3Server]:
         server.stop()
 
 
+def new_bucket(server: S3Server, name: str) -> ConnectionInfo:
+    """Create a bucket; return the connection to it."""
+    info = server.connection(ARTIFACTS, name)
+    S3ArtifactStore(info).ensure_bucket()
+    return info
+
+
 @contextmanager
 def throw_away_database(server: PostgresServer, template: str = "template1") -> Iterator[ConnectionInfo]:
     """Yield a connection to a new database, which is dropped in the end."""
     name = f"test_{uuid.uuid4().hex}"
-    server.clone_database(template, name)
-    try:
-        yield server.connection("sluice_state", name)
-    finally:
-        server.drop_database(name)
+    with psycopg.connect(server.uri("postgres"), autocommit=True) as session:
+        copying = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
+        session.execute(copying.format(sql.Identifier(name), sql.Identifier(template)))
+        try:
+            yield server.connection(STATE, name)
+        finally:
+            session.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
 def migrated_template(server: PostgresServer) -> str:
@@ -95,7 +108,7 @@ def migrated_template(server: PostgresServer) -> str:
     from sluice.adapters.migrate import upgrade
 
     server.ensure_database(TEMPLATE)
-    info = server.connection("sluice_state", TEMPLATE)
+    info = server.connection(STATE, TEMPLATE)
     upgrade(info, "sluice_state")
     upgrade(info, "sluice_ledger")
     return TEMPLATE

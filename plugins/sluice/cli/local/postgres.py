@@ -123,17 +123,6 @@ class PostgresServer:
                 session.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
             return found is None
 
-    def clone_database(self, template: str, name: str) -> None:
-        """Create `name` as a copy of `template`, which nobody may be connected to."""
-        with psycopg.connect(self.uri("postgres"), autocommit=True) as session:
-            statement = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
-            session.execute(statement.format(sql.Identifier(name), sql.Identifier(template)))
-
-    def drop_database(self, name: str) -> None:
-        """Drop the database, whoever is connected to it."""
-        with psycopg.connect(self.uri("postgres"), autocommit=True) as session:
-            session.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
-
     @property
     def _password(self) -> str:
         return keeping.kept_secret(self._home / "password")

@@ -8,9 +8,11 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
+from sluice.adapters.artifacts.s3 import S3ArtifactStore
 from sluice.cli.local import keeping, processes
 from sluice.cli.local.processes import Process
-from sluice.errors import StackFailed
+from sluice.errors import SluiceError, StackFailed
+from sluice.model.connections import ARTIFACTS
 from sluice.ports import ConnectionInfo
 
 REGION: Final = "us-east-1"
@@ -91,12 +93,6 @@ class S3Server:
             extra={"endpoint_url": self.endpoint, "region_name": REGION, "bucket": bucket or self._bucket},
         )
 
-    def create_bucket(self, bucket: str) -> None:
-        """Create a bucket unless it is there."""
-        client = self._client()
-        if bucket not in {one["Name"] for one in client.list_buckets()["Buckets"]}:
-            client.create_bucket(Bucket=bucket)
-
     @property
     def _record(self) -> Path:
         return self._home / "pid.json"
@@ -128,12 +124,22 @@ class S3Server:
         """Return why the bucket cannot be written to yet, None once it can."""
         from botocore.exceptions import BotoCoreError, ClientError
 
+        client = self._client()
         try:
-            self.create_bucket(self._bucket)
-            self._client().put_object(Bucket=self._bucket, Key=PROBE, Body=b"")  # for some seconds only reading may work
-            self._client().delete_object(Bucket=self._bucket, Key=PROBE)
+            client.put_object(Bucket=self._bucket, Key=PROBE, Body=b"")  # for some seconds only reading may work
+            client.delete_object(Bucket=self._bucket, Key=PROBE)
+        except client.exceptions.NoSuchBucket as error:
+            return self._bucket_refusal() or str(error)
         except (BotoCoreError, ClientError) as error:
             return str(error)
+        return None
+
+    def _bucket_refusal(self) -> str | None:
+        """Create the bucket; return why it cannot be created yet, None once it is there."""
+        try:
+            S3ArtifactStore(self.connection(ARTIFACTS)).ensure_bucket()
+        except SluiceError as error:
+            return error.message
         return None
 
     def _keep_ports(self) -> None:
