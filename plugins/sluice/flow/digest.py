@@ -17,7 +17,10 @@ def content_digest(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=_BYTES).hexdigest()
 
 
-def review_digest(run: Run, diff: Pointer) -> str:
-    """Return the digest of a staged diff under its spec, whose review policy and checks are part of it."""
-    parts = (run.id, run.spec_hash, str(run.transformer_version), diff.sha256)
+def review_digest(run: Run, diff: Pointer, shards_failed: int) -> str:
+    """Return the digest of a staged diff under its spec, whose review policy and checks are part of it.
+
+    The same diff of more shards is another one: a shard that came in late and changed nothing has been reviewed then, too.
+    """
+    parts = (run.id, run.spec_hash, str(run.transformer_version), diff.sha256, str(shards_failed))
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()

@@ -44,15 +44,16 @@ def publish(services: Services, run_id: RunId) -> Publication | None:
             log.info(log_events.PUBLICATION_FOUND, review=review.id, publication=publication.id)
         elif review.figures.writes:
             publication = _apply(services, run, spec, review, policy)
-        if run.status is not RunStatus.SUCCEEDED:
-            arrived = [shard for shard in services.shards.of(run_id) if shard.status is ShardStatus.SUCCEEDED]
+        shards = services.shards.of(run_id)
+        if run.status is not RunStatus.SUCCEEDED and review.covers(shards):
+            arrived = [shard for shard in shards if shard.status is ShardStatus.SUCCEEDED]
             _close_dead_letters(services, run, [shard.key for shard in arrived])
             _advance_watermarks(services, run, spec, arrived)
         return publication
 
 
 def _apply(services: Services, run: Run, spec: SyncSpec, review: Review, policy: StagePolicy) -> Publication:
-    if review.digest != review_digest(run, review.diff):
+    if review.digest != review_digest(run, review.diff, review.figures.shards_failed):
         raise ApprovalVoid(f"review {review.id} was approved under another spec: {ApprovalVoid.__doc__}")
     target = services.target(spec)
     target.prepare()

@@ -74,7 +74,7 @@ def _store(services: Services, run: Run, data: bytes, counts: DiffCounts, expire
 
 
 def _keep(services: Services, run: Run, diff: Pointer, figures: Figures, judgement: Judgement) -> Review:
-    digest = review_digest(run, diff)
+    digest = review_digest(run, diff, figures.shards_failed)
     kept = services.reviews.save(
         Review(
             id=ReviewId(f"{run.id}.{digest[:8]}"),

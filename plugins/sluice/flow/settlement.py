@@ -47,7 +47,14 @@ def _outcome(services: Services, run: Run, shards: list[Shard], review: Review |
         return RunEvent.FAIL, Failure(error="ReviewNotApproved", message=message)
     if not _is_published(services, run, review):
         return RunEvent.FAIL, Failure(error="RunIncomplete", message=f"review {review.id} was not published")
-    return (RunEvent.END_PARTIAL, _failure(failed)) if failed else (RunEvent.SUCCEED, None)
+    missing = _failure(failed) if failed else _unreviewed(review, shards)
+    return (RunEvent.END_PARTIAL, missing) if missing else (RunEvent.SUCCEED, None)
+
+
+def _unreviewed(review: Review, shards: list[Shard]) -> Failure | None:
+    if review.covers(shards):
+        return None
+    return Failure(error="RunIncomplete", message=f"shards came in after review {review.id} was made: review the run again")
 
 
 def _is_published(services: Services, run: Run, review: Review) -> bool:

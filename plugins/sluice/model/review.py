@@ -1,5 +1,6 @@
 """A review: the diff of a run against the ledger in figures, its verdict, and the decision about it."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Final
@@ -9,7 +10,8 @@ from pydantic import Field
 from sluice.model.artifact import Pointer
 from sluice.model.base import Frozen, ReviewId, RunId
 from sluice.model.ledger import WRITING_OUTCOMES, Outcome
-from sluice.model.lifecycle import ReviewEvent, Verdict
+from sluice.model.lifecycle import ReviewEvent, ShardStatus, Verdict
+from sluice.model.shard import Shard
 
 REVIEW_STATE_VERSION: Final = 1
 
@@ -77,3 +79,7 @@ class Review(Frozen):
     decision: Decision | None = None
     state_version: int = REVIEW_STATE_VERSION
     created_at: datetime
+
+    def covers(self, shards: Sequence[Shard]) -> bool:
+        """Whether all shards of its run that have succeeded by now had done so when it was made."""
+        return sum(shard.status is not ShardStatus.SUCCEEDED for shard in shards) >= self.figures.shards_failed
