@@ -33,3 +33,13 @@ class ListedSource:
                 raise answer
             self.delivered.append(answer)
             yield answer
+
+
+class RegionalSource:
+    """Answers each region from a list of its own."""
+
+    def __init__(self, **regions: Sequence[Page | SluiceError]) -> None:
+        self.regions = {name: ListedSource(answers) for name, answers in regions.items()}
+
+    def pages(self, request: PageRequest) -> Iterator[Page]:
+        return self.regions[request.shard["region"]].pages(request)

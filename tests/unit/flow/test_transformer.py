@@ -1,6 +1,5 @@
 """Transforming: what a shard's chunks become, in which order it is kept, and what is left of it when something goes wrong."""
 
-import json
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -28,15 +27,7 @@ from sluice.model.stage import StagePolicy
 from sluice.ports import Page, Services
 from tests.unit.fakes.artifact_store import MemoryArtifactStore
 from tests.unit.fakes.ledger import MemoryLedger
-from tests.unit.flow.workshop import NORTH, RUN, Workshop
-
-MAY, JUNE = "2024-05-01T00:00:00Z", "2024-06-01T00:00:00Z"
-
-
-def page(number: int, *hotels: tuple[str | None, str], is_last: bool = False) -> Page:
-    """A page of hotels, given as id and date of update."""
-    body = json.dumps({"hotels": [{"id": key, "updated_at": at} for key, at in hotels], "next": number})
-    return Page(body.encode(), len(hotels), None if is_last else number)
+from tests.unit.flow.workshop import JUNE, MAY, NORTH, RUN, Workshop, page
 
 
 class Bench:

@@ -1,12 +1,18 @@
-"""A run that has been admitted, with everything a fetching step needs, all of it in memory."""
+"""A run that has been admitted, with everything a step needs, all of it in memory."""
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, cast
 
-from sluice.errors import SluiceError
+import pytest
+
+from sluice.errors import SluiceError, SupplierRefused
 from sluice.flow.admission import admit
+from sluice.flow.fetcher import fetch
+from sluice.flow.sharder import plan_shards
+from sluice.flow.transformer import transform
 from sluice.model.artifact import ArtifactKind
 from sluice.model.base import RunId, ShardKey
 from sluice.model.run import Origin, Run, RunRequest
@@ -17,16 +23,19 @@ from sluice.ports import Ledger, Page, Services, Source, Target
 from tests.unit.fakes.artifact_store import MemoryArtifactStore
 from tests.unit.fakes.chunk_codec import PlainChunkCodec
 from tests.unit.fakes.dead_letter_store import MemoryDeadLetterStore
+from tests.unit.fakes.ledger import MemoryLedger
 from tests.unit.fakes.memory import Memory
 from tests.unit.fakes.pointer_store import MemoryPointerStore
 from tests.unit.fakes.review_store import MemoryReviewStore
 from tests.unit.fakes.run_store import MemoryRunStore
 from tests.unit.fakes.shard_store import MemoryShardStore
 from tests.unit.fakes.source import ListedSource
+from tests.unit.fakes.target import MemoryTarget
 from tests.unit.fakes.watermark_store import MemoryWatermarkStore
 
 RUN = RunId("run-1")
-NORTH = ShardKey("north")
+NORTH, SOUTH = ShardKey("north"), ShardKey("south")
+MAY, JUNE = "2024-05-01T00:00:00Z", "2024-06-01T00:00:00Z"
 
 
 def sync_spec(**changes: Any) -> SyncSpec:
@@ -55,6 +64,12 @@ def _unneeded(_: SyncSpec) -> Any:
     raise AssertionError("a fetching step has no business with the target")
 
 
+def page(number: int, *hotels: tuple[str | None, str], is_last: bool = False) -> Page:
+    """A page of hotels, given as id and date of update."""
+    body = json.dumps({"hotels": [{"id": key, "updated_at": at} for key, at in hotels], "next": number})
+    return Page(body.encode(), len(hotels), None if is_last else number)
+
+
 @dataclass
 class Workshop:
     """The stores, and what the supplier will answer."""
@@ -66,10 +81,12 @@ class Workshop:
     artifacts: MemoryArtifactStore = field(default_factory=MemoryArtifactStore)
     codec: PlainChunkCodec = field(default_factory=PlainChunkCodec)
     shards: MemoryShardStore | None = None
+    target: MemoryTarget | None = None
 
     @property
     def services(self) -> Services:
         """What a step is given."""
+        target = self.target
         return Services(
             clock=self.memory.clock,
             runs=MemoryRunStore(self.memory),
@@ -81,8 +98,8 @@ class Workshop:
             artifacts=self.artifacts,
             codec=self.codec,
             source=lambda _spec, _policy: self.supplier,
-            ledger=cast(Callable[[SyncSpec], Ledger], _unneeded),
-            target=cast(Callable[[SyncSpec], Target], _unneeded),
+            ledger=cast(Callable[[SyncSpec], Ledger], (lambda _: target.ledger) if target else _unneeded),
+            target=cast(Callable[[SyncSpec], Target], (lambda _: target) if target else _unneeded),
             spec=lambda _name: self.spec,
             policy=lambda _name: self.policy,
         )
@@ -91,6 +108,29 @@ class Workshop:
         """Let the supplier answer so."""
         self.supplier = ListedSource(answers)
         return self.supplier
+
+    def equip(self) -> MemoryTarget:
+        """Provide an empty table with its ledger."""
+        self.target = MemoryTarget(MemoryLedger(), self.memory.clock)
+        return self.target
+
+    def begin(self, **changes: Any) -> Run:
+        """Admit the run and plan its shards."""
+        self.admit(**changes)
+        plan_shards(self.services, RUN)
+        return self.memory.runs[RUN]
+
+    def bring_in(self, key: ShardKey, *hotels: tuple[str | None, str]) -> Shard:
+        """Take a shard through fetching and transforming, its one page being these hotels."""
+        self.supply(page(1, *hotels, is_last=True))
+        fetch(self.services, RUN, key)
+        return transform(self.services, RUN, key)
+
+    def lose(self, key: ShardKey) -> None:
+        """Let the supplier refuse a shard."""
+        self.supply(SupplierRefused("403 Forbidden"))
+        with pytest.raises(SupplierRefused):
+            fetch(self.services, RUN, key)
 
     def admit(self, **changes: Any) -> Run:
         """Admit the run."""

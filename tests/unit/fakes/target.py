@@ -1,0 +1,208 @@
+"""A `Target` in memory: a table with its ledger, compared and published object by object."""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sluice.errors import ApprovalVoid, Fenced, SluiceError
+from sluice.model import rows
+from sluice.model.artifact import Pointer
+from sluice.model.base import ObjectKey, PublicationId, ReviewId, ShardKey, Token
+from sluice.model.ledger import WRITING_OUTCOMES, LedgerObject, ObjectState, Outcome, Publication
+from sluice.model.review import Review
+from sluice.model.run import Run
+from sluice.ports import DiffCounts, DiffScope
+from tests.unit.fakes.clock import FakeClock
+from tests.unit.fakes.ledger import MemoryLedger
+
+_ROWS_NEEDED: Final = WRITING_OUTCOMES - {Outcome.DELETED}
+
+Place = tuple[ShardKey, int]
+
+
+@dataclass
+class MemoryTarget:
+    """One sync's table: `rows` by key, `ledger` beside it; `trouble` is raised as a table that does not fit would."""
+
+    ledger: MemoryLedger
+    clock: FakeClock
+    sync: str = "hotels"
+    rows: dict[ObjectKey, dict[str, Any]] = field(default_factory=dict)
+    trouble: SluiceError | None = None
+    fence: Token | None = None
+    scopes: list[DiffScope] = field(default_factory=list)
+    undos: list[Pointer] = field(default_factory=list)
+
+    def check(self) -> None:
+        if self.trouble:
+            raise self.trouble
+
+    def prepare(self) -> None:
+        self.check()
+
+    @contextmanager
+    def diffing(self) -> "Iterator[MemoryDiffing]":
+        yield MemoryDiffing(self)
+
+    @contextmanager
+    def publishing(self, token: Token) -> "Iterator[MemoryPublishing]":
+        """Keep what was applied only if the block ends well."""
+        if self.fence is not None and token < self.fence:
+            raise Fenced(f"a newer worker has published sync {self.sync}", sync=self.sync, token=token)
+        publishing = MemoryPublishing(self)
+        yield publishing
+        self.fence = token
+        publishing.commit()
+
+
+@dataclass
+class MemoryDiffing:
+    """A staging area; the diff is one line of JSON for each object."""
+
+    target: MemoryTarget
+    staged: dict[Place, list[dict[str, Any]]] = field(default_factory=dict)
+    rejected: set[ObjectKey] = field(default_factory=set)
+    compared: dict[ObjectKey, dict[str, Any]] = field(default_factory=dict)
+
+    def stage(self, shard: ShardKey, seq: int, rows: bytes) -> None:
+        self.staged[shard, seq] = _read(rows)
+
+    def stage_rejected(self, keys: Sequence[ObjectKey]) -> None:
+        self.rejected.update(keys)
+
+    def unstage(self, shard: ShardKey, seq: int) -> None:
+        del self.staged[shard, seq]
+
+    def compare(self, scope: DiffScope) -> list[Place]:
+        self.target.scopes.append(scope)
+        held = self._held()
+        self.compared = {}
+        for (shard, seq), chunk in sorted(self.staged.items()):
+            for row in chunk:
+                outcome = _outcome(row, held.get(row[rows.KEY]))
+                self.compared[row[rows.KEY]] = {"outcome": outcome, "shard": shard, "seq": seq, "mapped": row[rows.MAPPED]}
+        for key in self.rejected - set(self.compared):
+            self.compared[key] = {"outcome": Outcome.REJECTED}
+        if scope.complete:
+            for key, known in held.items():
+                if known.state is ObjectState.LIVE and key not in self.compared:
+                    self.compared[key] = {"outcome": Outcome.DELETED, "shard": known.shard}
+        return sorted(
+            {
+                (entry["shard"], entry["seq"])
+                for entry in self.compared.values()
+                if entry["outcome"] in _ROWS_NEEDED and not entry["mapped"]
+            }
+        )
+
+    def result(self) -> tuple[bytes, DiffCounts]:
+        held = self._held()
+        entries = self.compared.values()
+        outcomes = [entry["outcome"] for entry in entries]
+        loaded = {known.shard for known in held.values() if known.state is ObjectState.LIVE}
+        created = [entry["shard"] for entry in entries if entry["outcome"] == Outcome.CREATED]
+        lines = [json.dumps({"key": key} | self.compared[key]) for key in sorted(self.compared) if self._is_told(key)]
+        return "\n".join(lines).encode(), DiffCounts(
+            seen=sum(outcome != Outcome.DELETED for outcome in outcomes),
+            unchanged=outcomes.count("unchanged"),
+            live_before=sum(known.state is ObjectState.LIVE for known in held.values()),
+            first_loaded=sum(shard not in loaded for shard in created),
+            outcomes={outcome: outcomes.count(outcome) for outcome in Outcome if outcome in outcomes},
+        )
+
+    def _is_told(self, key: ObjectKey) -> bool:
+        return self.compared[key]["outcome"] != "unchanged"
+
+    def _held(self) -> dict[ObjectKey, LedgerObject]:
+        return {key: known for (sync, key), known in self.target.ledger.objects.items() if sync == self.target.sync}
+
+
+@dataclass
+class MemoryPublishing:
+    """What a publication is about to write, until its commit."""
+
+    target: MemoryTarget
+    approved: list[dict[str, Any]] = field(default_factory=list)
+    incoming: dict[ObjectKey, dict[str, Any]] = field(default_factory=dict)
+    run: Run | None = None
+    undo: Pointer | None = None
+    publication: Publication | None = None
+
+    def find(self, review: ReviewId) -> Publication | None:
+        return self.target.ledger.publication_of(review)
+
+    def load(self, diff: bytes, *, with_deletes: bool) -> list[Place]:
+        writing = [entry for entry in map(json.loads, diff.splitlines()) if entry["outcome"] in WRITING_OUTCOMES]
+        self.approved = [entry for entry in writing if with_deletes or entry["outcome"] != Outcome.DELETED]
+        return sorted({(entry["shard"], entry["seq"]) for entry in self.approved if entry["outcome"] in _ROWS_NEEDED})
+
+    def load_rows(self, shard: ShardKey, seq: int, rows: bytes) -> None:
+        wanted = {entry["key"] for entry in self.approved if (entry["shard"], entry.get("seq")) == (shard, seq)}
+        self.incoming.update({row["_key"]: row for row in _read(rows) if row["_key"] in wanted})
+
+    def before_images(self) -> tuple[bytes, int]:
+        images = {entry["key"]: self.target.rows[entry["key"]] for entry in self.approved if entry["key"] in self.target.rows}
+        return json.dumps(images, default=str).encode(), len(images)
+
+    def apply(self, run: Run, review: Review, undo: Pointer) -> Publication:
+        if any(entry["outcome"] in _ROWS_NEEDED and entry["key"] not in self.incoming for entry in self.approved):
+            raise ApprovalVoid
+        outcomes = [Outcome(entry["outcome"]) for entry in self.approved]
+        self.run, self.undo = run, undo
+        self.publication = Publication(
+            id=PublicationId(len(self.target.ledger.published) + 1),
+            sync=run.sync,
+            review=review.id,
+            run=run.id,
+            counts={outcome: outcomes.count(outcome) for outcome in Outcome if outcome in outcomes},
+            applied_at=self.target.clock.now(),
+        )
+        return self.publication
+
+    def commit(self) -> None:
+        """Write what was applied."""
+        if self.publication is None or self.run is None or self.undo is None:
+            return
+        self.target.undos.append(self.undo)
+        self.target.ledger.published.append(self.publication)
+        for entry in self.approved:
+            key = ObjectKey(entry["key"])
+            if entry["outcome"] == Outcome.DELETED:
+                del self.target.rows[key]
+                gone = self.target.ledger.objects[self.target.sync, key].model_copy(update={"state": ObjectState.DELETED})
+                self.target.ledger.objects[self.target.sync, key] = gone
+                continue
+            row = self.incoming[key]
+            self.target.rows[key] = {name: value for name, value in row.items() if not name.startswith("_")}
+            self.target.ledger.objects[self.target.sync, key] = LedgerObject(
+                sync=self.target.sync,
+                key=key,
+                shard=ShardKey(entry["shard"]),
+                raw_hash=row[rows.RAW_HASH],
+                row_hash=row[rows.ROW_HASH],
+                transformer_version=self.run.transformer_version,
+                source_version=row[rows.VERSION],
+                state=ObjectState.LIVE,
+                first_seen=self.publication.applied_at,
+                last_changed_run=self.run.id,
+                publication=self.publication.id,
+            )
+
+
+def _read(data: bytes) -> list[dict[str, Any]]:
+    return list(pq.read_table(pa.BufferReader(data)).to_pylist())
+
+
+def _outcome(row: dict[str, Any], held: LedgerObject | None) -> str:
+    if held is None:
+        return Outcome.CREATED
+    if held.state is ObjectState.DELETED:
+        return Outcome.REAPPEARED
+    if row[rows.ROW_HASH] != held.row_hash:
+        return Outcome.CHANGED
+    return Outcome.REFRESHED if row[rows.RAW_HASH] != held.raw_hash else "unchanged"

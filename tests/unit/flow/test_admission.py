@@ -1,0 +1,143 @@
+"""Admission: which requests are the same, which are refused, and what a second try of one finds."""
+
+import hashlib
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from sluice.errors import FlightTaken, UsageInvalid
+from sluice.flow.admission import admit, request_key
+from sluice.flow.pinned_spec import pinned_spec
+from sluice.model.artifact import ArtifactKind
+from sluice.model.base import RunId
+from sluice.model.lifecycle import RunStatus, Step
+from sluice.model.run import Mode, Origin, ReviewMode, RunRequest, Window
+from sluice.model.spec import SyncSpec
+from tests.support.nouns import NOW
+from tests.unit.flow.workshop import RUN, Workshop, sync_spec
+
+SOURCE = sync_spec().source.model_dump()
+FULL_ONLY = {"source": SOURCE | {"watermark": None}}
+
+
+def key(mode: Mode = Mode.FULL, spec: SyncSpec | None = None, spec_hash: str = "5" * 64, **asked: Any) -> str:
+    """The key of a request."""
+    return request_key(spec or sync_spec(), mode, RunRequest(sync="hotels", origin=Origin(), **asked), spec_hash)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        key(Mode.INCREMENTAL),
+        key(window=Window(start=NOW, end=NOW)),
+        key(shards=("north",)),
+        key(shards=("north", "south")),
+        key(review=ReviewMode.ALWAYS),
+        key(spec_hash="6" * 64),
+        key(spec=sync_spec(tenant="acme")),
+        key(spec=sync_spec(stage="hotel-rates")),
+        key(spec=sync_spec(version=2)),
+        key(spec=sync_spec(sync="rooms")),
+    ],
+    ids=["mode", "window", "a shard", "all shards by name", "review", "spec", "tenant", "stage", "version", "sync"],
+)
+def test_whatever_shapes_the_work_makes_another_request(other: str) -> None:
+    """Two requests that differ in it may run side by side."""
+    assert other != key()
+
+
+def test_windows_differ_by_either_end() -> None:
+    """Both ends are part of the key."""
+    later = NOW + timedelta(days=1)
+    windows = [Window(start=NOW, end=NOW), Window(start=NOW, end=later), Window(start=later, end=later)]
+    assert len({key(window=window) for window in windows}) == 3
+
+
+def test_the_same_work_is_the_same_request() -> None:
+    """However its shards are listed, and whoever asks."""
+    assert key(shards=("south", "north", "south")) == key(shards=("north", "south"))
+    asked = RunRequest(sync="hotels", origin=Origin(dag_id="hotels", dag_run_id="manual"))
+    assert request_key(sync_spec(), Mode.FULL, asked, "5" * 64) == key()
+
+
+@pytest.mark.parametrize(
+    ("changes", "asked", "mode"),
+    [
+        ({}, None, Mode.INCREMENTAL),
+        ({}, Mode.FULL, Mode.FULL),
+        ({}, Mode.INCREMENTAL, Mode.INCREMENTAL),
+        (FULL_ONLY, None, Mode.FULL),
+        (FULL_ONLY, Mode.FULL, Mode.FULL),
+    ],
+)
+def test_the_mode_is_the_lightest_the_spec_can(changes: dict[str, Any], asked: Mode | None, mode: Mode) -> None:
+    """Unless one is asked for."""
+    assert Workshop(spec=sync_spec(**changes)).admit(mode=asked).mode is mode
+
+
+def test_a_sync_without_a_watermark_cannot_be_incremental() -> None:
+    """That is refused before anything is written."""
+    workshop = Workshop(spec=sync_spec(**FULL_ONLY))
+    with pytest.raises(UsageInvalid, match=r"hotels declares no source\.watermark"):
+        workshop.admit(mode=Mode.INCREMENTAL)
+    assert (workshop.memory.runs, workshop.memory.leases, workshop.artifacts.objects) == ({}, {}, {})
+
+
+def test_an_admitted_run_is_pending_and_pinned() -> None:
+    """It holds the flight of its request, and its spec is stored as long as its policy keeps artifacts."""
+    workshop = Workshop()
+    run = workshop.admit(shards=("south", "north", "south"))
+    assert (run.status, run.step, run.shards) == (RunStatus.PENDING, Step.ADMIT, ("north", "south"))
+    assert workshop.memory.leases[run.request_key].owner == RUN
+    (pointer,) = workshop.services.pointers.of(RUN, ArtifactKind.SPEC)
+    assert pointer.expires_at == run.created_at + workshop.policy.artifact_ttl
+    assert run.spec_hash == hashlib.sha256(workshop.artifacts.get(pointer)).hexdigest()
+
+
+def test_admitting_a_run_again_changes_nothing() -> None:
+    """Not even when its spec has been edited since: the run goes on with the one it was admitted with."""
+    workshop = Workshop()
+    admitted, first = workshop.admit(), workshop.spec
+    pointers = dict(workshop.memory.pointers)
+    assert workshop.admit() == admitted
+    workshop.spec = sync_spec(description="edited")
+    assert workshop.admit() == admitted
+    assert workshop.memory.pointers == pointers
+    assert pinned_spec(workshop.services, admitted) == first
+
+
+def cut_off() -> Workshop:
+    """A workshop whose run was opened, and whose spec was not pinned."""
+    workshop = Workshop()
+    workshop.admit()
+    workshop.memory.pointers.clear()
+    return workshop
+
+
+def test_a_second_try_pins_what_the_first_could_not() -> None:
+    """The spec being the same."""
+    workshop = cut_off()
+    assert workshop.services.pointers.of(RUN, ArtifactKind.SPEC) == []
+    run = workshop.admit()
+    assert pinned_spec(workshop.services, run) == workshop.spec
+
+
+def test_a_spec_that_was_edited_between_two_tries_is_refused() -> None:
+    """The run's request key speaks of the other spec, so nothing may be pinned under it."""
+    workshop = cut_off()
+    workshop.spec = sync_spec(description="edited")
+    with pytest.raises(UsageInvalid, match=r"the spec of hotels was edited while run run-1 was being admitted"):
+        workshop.admit()
+    assert workshop.services.pointers.of(RUN, ArtifactKind.SPEC) == []
+
+
+def test_a_request_whose_flight_is_taken() -> None:
+    """A second run of it is refused, while another request is let through."""
+    workshop = Workshop()
+    workshop.admit()
+    with pytest.raises(FlightTaken) as taken:
+        admit(workshop.services, RunRequest(sync="hotels", origin=Origin()), RunId("run-2"))
+    assert taken.value.facts["owner"] == RUN
+    other = admit(workshop.services, RunRequest(sync="hotels", origin=Origin(), mode=Mode.FULL), RunId("run-3"))
+    assert other.status is RunStatus.PENDING

@@ -1,0 +1,234 @@
+"""Publishing: what is applied is what was approved, once, and watermarks follow what is published."""
+
+import pytest
+from structlog.testing import capture_logs
+
+from sluice import log_events
+from sluice.errors import ApprovalVoid, NothingToReview, ReviewNotApproved, TargetMismatch
+from sluice.flow.publisher import publish
+from sluice.flow.reviewer import review
+from sluice.flow.settlement import settle
+from sluice.model.artifact import ArtifactKind
+from sluice.model.base import ShardKey, Token
+from sluice.model.ledger import Outcome, Publication
+from sluice.model.lifecycle import APPROVALS, RunStatus, Step, Verdict
+from sluice.model.run import Mode
+from tests.unit.flow.workshop import JUNE, MAY, NORTH, RUN, SOUTH, Workshop, sync_spec
+
+APRIL = "2024-04-01T00:00:00Z"
+
+
+class Bench:
+    """A run whose shards came in, each with a hotel of its own, and were reviewed."""
+
+    def __init__(self, verdict: Verdict = Verdict.APPROVED, *, lost: ShardKey | None = None, mode: Mode = Mode.FULL) -> None:
+        self.workshop = Workshop(spec=sync_spec(review={"first_load": "auto-approve"}))
+        self.target = self.workshop.equip()
+        self.services = self.workshop.services
+        self.workshop.begin(mode=mode)
+        for key, at in ((NORTH, MAY), (SOUTH, JUNE)):
+            if key == lost:
+                self.workshop.lose(key)
+            else:
+                self.workshop.bring_in(key, (f"in {key}", at))
+        self.review(verdict)
+
+    def review(self, verdict: Verdict = Verdict.APPROVED) -> None:
+        """Review what is there, and come to this verdict."""
+        made = review(self.services, RUN)
+        reviews = self.workshop.memory.reviews
+        reviews[made.id] = made.model_copy(update={"verdict": verdict})
+
+    def publish(self) -> Publication | None:
+        """Run the step."""
+        return publish(self.services, RUN)
+
+    def marks(self) -> dict[ShardKey, str]:
+        """The watermarks."""
+        return self.services.watermarks.of("hotels")
+
+
+@pytest.mark.parametrize("verdict", sorted(APPROVALS))
+def test_publishes_what_was_approved(verdict: Verdict) -> None:
+    """The rows are in the table, the publication is kept, and incremental runs may go on behind them."""
+    bench = Bench(verdict)
+    publication = bench.publish()
+    assert publication is not None
+    assert publication.counts == {Outcome.CREATED: 2}
+    assert sorted(bench.target.rows) == ["in north", "in south"]
+    assert bench.target.ledger.published == [publication]
+    assert {key: mark[:7] for key, mark in bench.marks().items()} == {NORTH: "2024-05", SOUTH: "2024-06"}
+    run = bench.workshop.memory.runs[RUN]
+    assert (run.status, run.step) == (RunStatus.RUNNING, Step.PUBLISH)
+
+
+@pytest.mark.parametrize("verdict", sorted(set(Verdict) - APPROVALS))
+def test_nothing_else_is_published(verdict: Verdict) -> None:
+    """Not what waits, nor what was turned down: table and watermarks stay, and settlement says why."""
+    bench = Bench(verdict)
+    with pytest.raises(ReviewNotApproved, match=f"is {verdict}"):
+        bench.publish()
+    assert (bench.target.rows, bench.target.ledger.published, bench.marks()) == ({}, [], {})
+    assert bench.workshop.memory.runs[RUN].status is RunStatus.RUNNING
+
+
+def test_a_run_without_a_review_publishes_nothing() -> None:
+    """There is nothing that could have been approved."""
+    workshop = Workshop()
+    workshop.begin()
+    with pytest.raises(NothingToReview):
+        publish(workshop.services, RUN)
+
+
+@pytest.mark.parametrize("change", [{"spec_hash": "6" * 64}, {"transformer_version": 2}])
+def test_an_approval_of_something_else_is_void(change: dict[str, object]) -> None:
+    """A review speaks of one diff under one spec; under another nothing is written, and the run ends by it."""
+    bench = Bench()
+    runs = bench.workshop.memory.runs
+    runs[RUN] = runs[RUN].model_copy(update=change)
+    with pytest.raises(ApprovalVoid, match="was approved under another spec"):
+        bench.publish()
+    assert (bench.target.rows, bench.marks()) == ({}, {})
+    assert runs[RUN].status is RunStatus.FAILED
+
+
+def test_an_approval_of_another_diff_is_void() -> None:
+    """The diff is part of the digest."""
+    bench = Bench()
+    reviews = bench.workshop.memory.reviews
+    (approved,) = reviews.values()
+    other = approved.diff.model_copy(update={"sha256": "0" * 64})
+    reviews[approved.id] = approved.model_copy(update={"diff": other})
+    with pytest.raises(ApprovalVoid):
+        bench.publish()
+    assert bench.target.rows == {}
+
+
+def test_a_publication_is_found_and_not_repeated() -> None:
+    """A second try writes nothing, and finishes what the first one, cut off behind its commit, had left."""
+    bench = Bench()
+    first = bench.publish()
+    bench.workshop.memory.watermarks.clear()
+    bench.target.rows.clear()
+    with capture_logs() as logs:
+        assert bench.publish() == first
+    assert bench.target.ledger.published == [first]
+    assert bench.target.rows == {}
+    assert set(bench.marks()) == {NORTH, SOUTH}
+    told = [entry["event"] for entry in logs]
+    assert log_events.PUBLICATION_FOUND in told
+    assert log_events.PUBLICATION_COMMITTED not in told
+
+
+def test_a_run_that_succeeded_moves_no_watermark() -> None:
+    """Its task may be cleared long after younger runs have gone further."""
+    bench = Bench()
+    first = bench.publish()
+    bench.workshop.memory.watermarks.clear()
+    runs = bench.workshop.memory.runs
+    runs[RUN] = runs[RUN].model_copy(update={"status": RunStatus.SUCCEEDED})
+    assert bench.publish() == first
+    assert bench.marks() == {}
+
+
+def test_a_review_that_changes_nothing() -> None:
+    """No publication is made, but what was looked at need not be asked for again."""
+    bench = Bench()
+    reviews = bench.workshop.memory.reviews
+    (approved,) = reviews.values()
+    nothing = approved.figures.model_copy(update={"outcomes": {}})
+    reviews[approved.id] = approved.model_copy(update={"figures": nothing})
+    assert bench.publish() is None
+    assert bench.target.ledger.published == []
+    assert set(bench.marks()) == {NORTH, SOUTH}
+
+
+def test_a_table_that_no_longer_fits() -> None:
+    """It is checked again before the transaction, and nothing is written."""
+    bench = Bench()
+    bench.target.trouble = TargetMismatch("hotels.id is integer, not text")
+    with pytest.raises(TargetMismatch):
+        bench.publish()
+    assert (bench.target.ledger.published, bench.marks()) == ([], {})
+
+
+def test_the_before_images_are_kept_with_the_run() -> None:
+    """Under a pointer of the run, which the target is given."""
+    bench = Bench()
+    bench.publish()
+    (undo,) = bench.services.pointers.of(RUN, ArtifactKind.UNDO)
+    assert bench.target.undos == [undo]
+    assert (undo.records, bench.workshop.artifacts.get(undo)) == (0, b"{}")
+
+
+def test_deletions_are_left_out_where_the_approval_left_them_out() -> None:
+    """The rest of the diff is applied."""
+    bench = Bench()
+    bench.publish()
+    (gone,) = [key for key in bench.target.rows if key == "in north"]
+    bench.workshop.memory.runs.clear()
+    bench.workshop.memory.shards.clear()
+    bench.workshop.memory.pointers.clear()
+    bench.workshop.memory.reviews.clear()
+    bench.workshop.begin(mode=Mode.FULL)
+    bench.workshop.bring_in(NORTH, ("new", JUNE))
+    bench.workshop.bring_in(SOUTH, ("in south", JUNE))
+    bench.review(Verdict.APPROVED_WITHOUT_DELETES)
+    publication = bench.publish()
+    assert publication is not None
+    assert publication.counts == {Outcome.CREATED: 1}
+    assert sorted(bench.target.rows) == [gone, "in south", "new"]
+
+
+@pytest.mark.parametrize(("held", "becomes"), [(None, MAY), (APRIL, MAY), (MAY, MAY), (JUNE, JUNE)])
+def test_watermarks_only_move_forward(held: str | None, becomes: str) -> None:
+    """A run that looked at older things leaves a younger watermark alone."""
+    bench = Bench()
+    if held:
+        bench.workshop.memory.watermarks["hotels", NORTH] = (held, Token(0))
+    bench.publish()
+    assert bench.marks()[NORTH] == becomes
+
+
+def test_watermarks_move_for_shards_that_came_in() -> None:
+    """One that failed is asked for from where it was."""
+    bench = Bench(lost=NORTH)
+    bench.publish()
+    assert set(bench.marks()) == {SOUTH}
+    assert sorted(bench.target.rows) == ["in south"]
+
+
+def test_a_shard_that_came_in_after_the_review_is_not_taken_for_published() -> None:
+    """Its watermark stays, or what it brought would never be asked for again; a new review publishes it."""
+    bench = Bench(lost=NORTH)
+    bench.workshop.bring_in(NORTH, ("in north", MAY))
+    bench.publish()
+    assert (sorted(bench.target.rows), NORTH in bench.marks()) == (["in south"], False)
+    bench.review()
+    bench.publish()
+    assert (sorted(bench.target.rows), set(bench.marks())) == (["in north", "in south"], {NORTH, SOUTH})
+
+
+def test_a_shard_that_came_in_late_and_changes_nothing() -> None:
+    """Reviewed again, the run is whole, though its diff is what it was."""
+    bench = Bench(lost=NORTH)
+    bench.workshop.bring_in(NORTH)
+    bench.review()
+    bench.publish()
+    assert sorted(bench.target.rows) == ["in south"]
+    assert settle(bench.services, RUN).status is RunStatus.SUCCEEDED
+
+
+def test_a_sync_without_a_watermark_has_none_to_move() -> None:
+    """It is published all the same."""
+    bench = Bench()
+    source = bench.workshop.spec.source.model_dump() | {"watermark": None}
+    plain = Workshop(spec=sync_spec(source=source))
+    target = plain.equip()
+    plain.begin()
+    for key in (NORTH, SOUTH):
+        plain.bring_in(key, (f"in {key}", MAY))
+    bench.workshop, bench.services = plain, plain.services
+    bench.review()
+    bench.publish()
+    assert (len(target.rows), bench.marks()) == (2, {})
