@@ -1,14 +1,13 @@
 """The form of a run: a spec in, Airflow params out; what a person filled in, in, a `RunRequest` out."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any, Final
 
 from airflow.sdk import Param
 from pydantic import ValidationError
 
 from sluice.errors import UsageInvalid
-from sluice.model.run import Mode, Origin, ReviewMode, RunRequest, Window
+from sluice.model.run import Mode, Origin, ReviewMode, RunRequest, parse_window
 from sluice.model.spec import SyncSpec
 
 _RUN: Final = "What to bring in"
@@ -56,12 +55,11 @@ def run_request(spec: SyncSpec, params: Mapping[str, Any], origin: Origin) -> Ru
     problems = [
         f"{name}: unknown; known params of {spec.sync}: {', '.join(sorted(known))}" for name in sorted(set(params) - known)
     ]
-    start = _parse_moment("window_start", params.get("window_start"), problems)
-    end = _parse_moment("window_end", params.get("window_end"), problems)
-    if (params.get("window_start") is None) != (params.get("window_end") is None):
-        missing = "window_start" if params.get("window_start") is None else "window_end"
-        problems.append(f"{missing}: a window needs both its start and its end")
-    window = _window(start, end, problems)
+    window = None
+    try:
+        window = parse_window(params.get("window_start"), params.get("window_end"), ("window_start", "window_end"))
+    except UsageInvalid as error:
+        problems += error.facts["problems"]
     if problems:
         raise UsageInvalid("\n".join(problems), problems=problems)
     try:
@@ -80,26 +78,3 @@ def run_request(spec: SyncSpec, params: Mapping[str, Any], origin: Origin) -> Ru
 
 def _moment(description: str) -> Param:
     return Param(None, type=["null", "string"], format="date-time", section=_RUN, description=description)
-
-
-def _parse_moment(name: str, value: Any, problems: list[str]) -> datetime | None:
-    if value is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(value)
-    except (TypeError, ValueError):
-        problems.append(f"{name}: {value!r} is no date-time such as 2026-01-31T00:00:00Z")
-        return None
-    if moment.tzinfo is None:
-        problems.append(f"{name}: {value} has no time zone; write {value}Z for UTC")
-        return None
-    return moment
-
-
-def _window(start: datetime | None, end: datetime | None, problems: list[str]) -> Window | None:
-    if start is None or end is None:
-        return None
-    if start >= end:
-        problems.append(f"window_end: {end.isoformat()} is not after window_start {start.isoformat()}")
-        return None
-    return Window(start=start, end=end)

@@ -2,13 +2,14 @@
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from pydantic import AwareDatetime, Field, model_validator
 
-from sluice.errors import SluiceError
+from sluice.errors import SluiceError, UsageInvalid
 from sluice.model.base import Frozen, RunId, ShardKey, Token
 from sluice.model.lifecycle import RunStatus, Step
+from sluice.model.scalars import parse_moment
 
 RUN_STATE_VERSION: Final = 1
 
@@ -28,16 +29,40 @@ class ReviewMode(StrEnum):
 
 
 class Window(Frozen):
-    """A half-open span of time: `start` belongs to it, `end` does not."""
+    """A half-open span of time: `start` belongs to it, `end` does not; so it is never empty."""
 
     start: AwareDatetime
     end: AwareDatetime
 
     @model_validator(mode="after")
     def _ordered(self) -> "Window":
-        if self.start > self.end:
-            raise ValueError(f"window starts at {self.start:%Y-%m-%dT%H:%M:%SZ}, after its end")
+        if self.start >= self.end:
+            raise ValueError(f"window ends at {self.end.isoformat()}, not after its start {self.start.isoformat()}")
         return self
+
+
+def parse_window(start: Any, end: Any, names: tuple[str, str]) -> Window | None:
+    """Return the window between two moments as people write them, None if neither is given.
+
+    Raises `UsageInvalid`, whose `problems` say all that is wrong, calling the moments by these names.
+    """
+    if start is None and end is None:
+        return None
+    problems: list[str] = []
+    moments: list[datetime] = []
+    for name, written in zip(names, (start, end), strict=True):
+        if written is None:
+            problems.append(f"{name} is missing: a window needs both {' and '.join(names)}")
+            continue
+        try:
+            moments.append(parse_moment(written))
+        except ValueError as error:
+            problems.append(f"{name} {error}")
+    if not problems:
+        if moments[0] < moments[1]:
+            return Window(start=moments[0], end=moments[1])
+        problems.append(f"{names[1]} {end} is not after {names[0]} {start}")
+    raise UsageInvalid("\n".join(problems), problems=problems)
 
 
 class RunRequest(Frozen):

@@ -1,7 +1,7 @@
-"""Small values as people write them in YAML: durations (`90s`), sizes (`16MB`), limits (`5` or `2.5%`)."""
+"""Small values as people write them: durations (`90s`), moments, sizes (`16MB`), limits (`5` or `2.5%`)."""
 
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Any, Final
 
@@ -29,6 +29,17 @@ def spell_duration(value: timedelta) -> str:
     seconds = Decimal(value // timedelta(microseconds=1)) / 1_000_000
     unit = next((unit for unit in "dhm" if seconds and seconds % _UNITS[unit] == 0), "s")
     return f"{(seconds / _UNITS[unit]).normalize():f}{unit}"
+
+
+def parse_moment(value: Any) -> datetime:
+    """Return a moment as people write it; raise `ValueError` if it is none, or leaves open in which time zone."""
+    try:
+        moment = datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{value!r} is no time such as 2026-01-31T00:00:00Z") from None
+    if moment.tzinfo is None:
+        raise ValueError(f"{value} has no time zone; write {moment.isoformat()}Z for UTC")
+    return moment
 
 
 def _parse_size(value: Any) -> Any:

@@ -1,7 +1,6 @@
 """`sluice run`: a request in; a run in this process, or one asked of Airflow, out."""
 
 import time
-from datetime import datetime
 from functools import partial
 from typing import Annotated, Any, Final
 
@@ -18,7 +17,7 @@ from sluice.errors import UsageInvalid
 from sluice.model.airflow_names import dag_id_of
 from sluice.model.base import ShardKey
 from sluice.model.lifecycle import FINAL_RUN_STATUSES, RunStatus
-from sluice.model.run import Mode, Origin, ReviewMode, Run, RunRequest, Window
+from sluice.model.run import Mode, Origin, ReviewMode, Run, RunRequest, parse_window
 
 _SECONDS_BETWEEN_LOOKS: Final = 2.0
 _RECENT: Final = 100
@@ -52,7 +51,7 @@ def run(
     request = RunRequest(
         sync=sync,
         mode=mode,
-        window=_window(window_start, window_end),
+        window=parse_window(window_start, window_end, ("--window-start", "--window-end")),
         shards=_shards(shards),
         review=review,
         origin=Origin(),
@@ -156,24 +155,3 @@ def _shards(written: str | None) -> tuple[ShardKey, ...]:
     if not all(keys):
         raise UsageInvalid(f"--shards {written!r}: shard keys joined by commas, none of them empty")
     return keys
-
-
-def _window(start: str | None, end: str | None) -> Window | None:
-    if start is None and end is None:
-        return None
-    if start is None or end is None:
-        raise UsageInvalid("a window needs both --window-start and --window-end")
-    begins, ends = _moment("--window-start", start), _moment("--window-end", end)
-    if begins >= ends:
-        raise UsageInvalid(f"--window-end {end} is not after --window-start {start}")
-    return Window(start=begins, end=ends)
-
-
-def _moment(option: str, written: str) -> datetime:
-    try:
-        moment = datetime.fromisoformat(written)
-    except ValueError:
-        raise UsageInvalid(f"{option} {written!r} is no time such as 2026-01-31T00:00:00Z") from None
-    if moment.tzinfo is None:
-        raise UsageInvalid(f"{option} {written} has no time zone; write {written}Z for UTC")
-    return moment
