@@ -61,6 +61,7 @@ def test_what_the_spec_says_is_on_the_dag(dag: Any) -> None:
     assert dag.max_active_runs > 1
     assert dag.tags == {"sluice", "hotel-content", "default"}
     assert "`public.hotels`" in dag.doc_md
+    assert "| review expires after | 1d |" in dag.doc_md
     assert {task.retries for task in dag.tasks} == {0}
     assert {task.owner for task in dag.tasks} == {"sluice"}
 

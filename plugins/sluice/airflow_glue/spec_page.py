@@ -1,6 +1,7 @@
 """A spec in, the Markdown page that Airflow shows as the DAG's documentation out."""
 
 from sluice.airflow_glue.packet import markdown_text
+from sluice.model.scalars import spell_duration
 from sluice.model.spec import SyncSpec
 from sluice.model.stage import StagePolicy
 
@@ -19,7 +20,7 @@ def spec_page(spec: SyncSpec, policy: StagePolicy) -> str:
         "approved by policy": f"created {limits.created}, changed {limits.changed}, deleted {limits.deleted}, "
         f"rejected {limits.rejected}; first load: {spec.review.first_load}",
         "blocked": f"deleted above {spec.review.block.deleted}, or nothing delivered",
-        "review expires after": f"{spec.review.timeout}",
+        "review expires after": spell_duration(spec.review.timeout),
         "parallel": f"{policy.max_parallel_shards} shards of the stage at a time",
     }
     return "\n".join(

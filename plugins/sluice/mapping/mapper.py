@@ -68,7 +68,7 @@ class Mapper:
         self._version = identity.index(spec.object.version) if spec.object.version else None
         self._to_version = self._identity.kinds[self._version].to_version if self._version is not None else None
         self._mark = identity.index(spec.source.watermark) if spec.source.watermark else None
-        self._mark_type = spec.field(spec.source.watermark).type if spec.source.watermark else None
+        self._mark_type = spec.watermark_type
 
     def map_chunk(self, pages: Iterable[bytes], artifact_key: str, remember: Remember) -> MappedChunk:
         """Map the pages of the raw artifact `artifact_key`; what `remember` knows by its raw bytes is not read further.
