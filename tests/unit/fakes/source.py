@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from sluice.errors import SluiceError
 from sluice.ports import Page, PageRequest
 
 
@@ -17,7 +16,7 @@ def numbered_pages(count: int, records: int = 2) -> list[Page]:
 class ListedSource:
     """Yields the pages behind the cursor; an error in the list is raised once, then it is gone."""
 
-    def __init__(self, answers: Sequence[Page | SluiceError]) -> None:
+    def __init__(self, answers: Sequence[Page | BaseException]) -> None:
         self.answers = list(answers)
         self.requests: list[PageRequest] = []
         self.delivered: list[Page] = []
@@ -28,7 +27,7 @@ class ListedSource:
         after = next((page for page in pages if request.cursor is not None and page.cursor == request.cursor), None)
         start = 0 if after is None else self.answers.index(after) + 1
         for answer in list(self.answers[start:]):
-            if isinstance(answer, SluiceError):
+            if isinstance(answer, BaseException):
                 self.answers.remove(answer)
                 raise answer
             self.delivered.append(answer)
@@ -38,7 +37,7 @@ class ListedSource:
 class RegionalSource:
     """Answers each region from a list of its own."""
 
-    def __init__(self, **regions: Sequence[Page | SluiceError]) -> None:
+    def __init__(self, **regions: Sequence[Page | BaseException]) -> None:
         self.regions = {name: ListedSource(answers) for name, answers in regions.items()}
 
     def pages(self, request: PageRequest) -> Iterator[Page]:
