@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
-from sluice.adapters.state import handover
 from sluice.errors import Fenced
+from sluice.guard import takeover
 from sluice.model.artifact import ArtifactKind
 from sluice.model.base import RunId, Token
 from sluice.model.lifecycle import (
@@ -38,7 +38,7 @@ class MemoryRunStore:
             dead = [self._end_dead(other, run.id) for other in earlier if other.status in ("pending", "running")]
             memory.runs[run.id] = opened
             memory.lease_ttls[run.id] = lease_ttl
-            if earlier and handover.is_due(memory.runs[earlier[-1].id], opened, dead):
+            if earlier and takeover.is_due(memory.runs[earlier[-1].id], opened, dead):
                 self._adopt(earlier[-1].id, run.id)
             return opened
 
@@ -100,7 +100,7 @@ class MemoryRunStore:
 
     def _end_dead(self, run: Run, successor: RunId) -> Run:
         memory = self._memory
-        failure = handover.taken_over_by(successor)
+        failure = takeover.taken_over_by(successor)
         for shard in memory.of_run(run.id):
             failed = {"status": ShardStatus.FAILED, "failure": failure} if shard.status is ShardStatus.RUNNING else {}
             memory.shards[run.id, shard.key] = shard.model_copy(update={"token": memory.next_token(), **failed})
@@ -110,7 +110,7 @@ class MemoryRunStore:
     def _adopt(self, donor: RunId, run: RunId) -> None:
         memory = self._memory
         for shard in memory.of_run(donor):
-            if shard.progress_at is None or shard.progress_at <= memory.clock.now() - handover.FRESH:
+            if shard.progress_at is None or shard.progress_at <= memory.clock.now() - takeover.FRESH:
                 continue
             status = shard.status if shard.status is ShardStatus.SUCCEEDED else ShardStatus.PENDING
             anew = {"run": run, "status": status, "failure": None, "token": Token(0), "attempt": 0}

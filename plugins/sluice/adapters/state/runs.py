@@ -14,6 +14,7 @@ from sluice.adapters.queries import Queries
 from sluice.adapters.state import flights, handover, journal
 from sluice.adapters.state.columns import failure_columns, failure_facts, failure_from_row, require_known_version
 from sluice.errors import Fenced, NotFound
+from sluice.guard import takeover
 from sluice.model.base import RunId, ShardKey, Token
 from sluice.model.lifecycle import (
     FINAL_RUN_STATUSES,
@@ -39,7 +40,7 @@ class PostgresRunStore:
         self._database = database
 
     def open(self, run: Run, lease_ttl: timedelta) -> Run:
-        """Take the flight and insert the run; see `handover` for what it takes over from an earlier run of the request."""
+        """Take the flight and insert the run; see `takeover` for what it takes over from an earlier run of the request."""
         with self._database.transaction() as connection:
             row = connection.execute(_SQL["insert"], {**_columns(run), "lease_ttl": lease_ttl}).fetchone()
             if row is None:
@@ -50,7 +51,7 @@ class PostgresRunStore:
             dead = _end_dead(connection, opened)
             earlier = connection.execute(_SQL["newest_before"], _columns(run)).fetchone()
             donor = run_from_row(earlier) if earlier else None
-            if donor is not None and handover.is_due(donor, opened, dead):
+            if donor is not None and takeover.is_due(donor, opened, dead):
                 handover.adopt(connection, donor.id, run.id)
         for taken in dead:
             _log.warning(log_events.RUN_TAKEN_OVER, **opened.log_context, taken_over=taken.id)
@@ -172,7 +173,7 @@ def _get(connection: psycopg.Connection[DictRow], run: RunId) -> Run:
 
 def _end_dead(connection: psycopg.Connection[DictRow], successor: Run) -> list[Run]:
     """End the runs that died at work on the request. One that waits for a person is not dead, and goes on waiting."""
-    failure = handover.taken_over_by(successor.id)
+    failure = takeover.taken_over_by(successor.id)
     at_work = [status for status in sources(RUN_TRANSITIONS, RunEvent.FAIL) if status != RunStatus.WAITING]
     rows = connection.execute(
         _SQL["end_dead"],
