@@ -66,8 +66,8 @@ def test_a_bad_object_stops_no_good_one_and_is_closed_when_it_comes_right(
 
 def test_an_object_that_comes_as_it_was_is_right_again(sluice: CommandLine, database: ConnectionInfo) -> None:
     """A known object that was bad for one day closes its dead letter though nothing is written; the bad day deletes nothing."""
-    bring(sluice, {"id": "a", "rooms": 1})
-    assert bring(sluice, {"id": "a", "rooms": 1.5})["publication"] is None
+    bring(sluice, {"id": "a", "rooms": 1}, {"id": "b", "rooms": 1})
+    assert bring(sluice, {"id": "a", "rooms": 1.5}, {"id": "b", "rooms": 1})["publication"] is None
     assert letters(database) == [("a", "type", 1, "open")]
-    assert bring(sluice, {"id": "a", "rooms": 1})["publication"] is None
+    assert bring(sluice, {"id": "a", "rooms": 1}, {"id": "b", "rooms": 1})["publication"] is None
     assert letters(database) == [("a", "type", 1, "closed")]

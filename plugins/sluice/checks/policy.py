@@ -21,13 +21,11 @@ class Judgement:
 def judge(policy: ReviewPolicy, figures: Figures, mode: Mode, review: ReviewMode) -> Judgement:
     """Hold a diff's figures against the policy.
 
-    A hard block outranks a limit. A run that would write nothing is approved, since there is nothing to approve: but not
-    one that should have brought something and brought nothing, which is an outage.
+    A hard block outranks a limit. A run that would write nothing has nothing to approve, unless what it brought could not be
+    taken in: then somebody has to know. One that should have brought something and brought nothing is an outage.
     """
     if blocks := _blocks(policy, figures, mode):
         return Judgement(Verdict.BLOCKED, blocks)
-    if figures.writes == 0:
-        return Judgement(Verdict.AUTO_APPROVED)
     if reasons := _doubts(policy, figures, review):
         return Judgement(Verdict.NEEDS_HUMAN, reasons)
     return Judgement(Verdict.AUTO_APPROVED)
@@ -36,13 +34,15 @@ def judge(policy: ReviewPolicy, figures: Figures, mode: Mode, review: ReviewMode
 def _blocks(policy: ReviewPolicy, figures: Figures, mode: Mode) -> tuple[str, ...]:
     if figures.seen == 0 and (mode is Mode.FULL or figures.live_before == 0):
         return ("the supplier delivered nothing",)
+    if mode is Mode.FULL and figures.count(Outcome.REJECTED) == figures.seen:
+        return (f"none of {figures.seen:,} objects could be taken in",)
     return _over(policy.block.deleted, "deleted", figures.count(Outcome.DELETED), figures.live_before, "block")
 
 
 def _doubts(policy: ReviewPolicy, figures: Figures, review: ReviewMode) -> tuple[str, ...]:
     reasons: list[str] = []
     limits = policy.auto_approve
-    if review is ReviewMode.ALWAYS:
+    if review is ReviewMode.ALWAYS and figures.writes:
         reasons.append("a review was asked for")
     if figures.first_loaded and policy.first_load == "needs-human":
         reasons.append(f"{figures.first_loaded:,} objects are a first load: the table holds nothing of their shards")

@@ -95,9 +95,9 @@ def _close_dead_letters(services: Services, run: Run, arrived: list[ShardKey]) -
 
 
 def _advance_watermarks(services: Services, run: Run, spec: SyncSpec, arrived: list[Shard]) -> None:
-    """Let incremental fetching go on behind what is published now: never behind a shard that failed."""
+    """Let incremental fetching go on behind what is published now; not for a failed shard, nor past what a window left out."""
     kind = spec.watermark_type
-    if kind is None:
+    if kind is None or run.window is not None:
         return
     marks = services.watermarks.of(run.sync)
     seen = {shard.key: shard.high_mark for shard in arrived if shard.high_mark is not None}

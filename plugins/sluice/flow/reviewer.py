@@ -119,10 +119,11 @@ def _map_again(services: Services, run: Run, spec: SyncSpec, shard: Shard, seq: 
 
 
 def _is_complete(spec: SyncSpec, run: Run, shards: list[Shard], rejects: list[Reject]) -> bool:
-    """Whether an object that did not arrive is gone: never, if something arrived that nobody could put a key to."""
+    """Whether an object that did not arrive is gone: only if all were asked for, and all that arrived could be named."""
     return (
         run.mode is Mode.FULL
         and not run.shards
+        and run.window is None
         and spec.target.deletes != "ignore"
         and all(shard.status is ShardStatus.SUCCEEDED for shard in shards)
         and all(reject.key is not None for reject in rejects)

@@ -137,6 +137,11 @@ class SyncSpec(Frozen):
         return None if self.source.watermark is None else self.field(self.source.watermark).type
 
     @property
+    def uses_window(self) -> bool:
+        """Whether a window shapes what is asked of the supplier."""
+        return any("window" in template for template in (self.source.path, *self.source.query.values()))
+
+    @property
     def can_increment(self) -> bool:
         """Whether the source can be asked for what changed since a watermark."""
         return self.source.watermark is not None

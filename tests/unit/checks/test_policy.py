@@ -42,6 +42,9 @@ def verdict_of(policy: ReviewPolicy, of: Figures, mode: Mode = Mode.FULL, review
         (figures(deleted=201), Verdict.BLOCKED),
         (figures(changed=1, rejected=10), Verdict.AUTO_APPROVED),
         (figures(changed=1, rejected=11), Verdict.NEEDS_HUMAN),
+        (figures(rejected=10), Verdict.AUTO_APPROVED),
+        (figures(rejected=11), Verdict.NEEDS_HUMAN),
+        (figures(rejected=1000), Verdict.BLOCKED),
         (figures(stale=900), Verdict.AUTO_APPROVED),
         (figures(live=0, first=1, created=1), Verdict.NEEDS_HUMAN),
         (figures(first=1, created=1), Verdict.NEEDS_HUMAN),
@@ -59,6 +62,11 @@ def test_nothing_received_is_an_outage_and_never_a_deletion() -> None:
     assert (judgement.verdict, judgement.reasons) == (Verdict.BLOCKED, ("the supplier delivered nothing",))
     assert verdict_of(ReviewPolicy(), nothing, Mode.INCREMENTAL) is Verdict.AUTO_APPROVED
     assert verdict_of(ReviewPolicy(), figures(live=0, seen=0), Mode.INCREMENTAL) is Verdict.BLOCKED
+
+
+def test_a_quiet_day_of_bad_objects_is_looked_at() -> None:
+    """An incremental run that brought nothing but rejects is no outage, but somebody has to know."""
+    assert verdict_of(ReviewPolicy(), figures(seen=1, rejected=1), Mode.INCREMENTAL) is Verdict.NEEDS_HUMAN
 
 
 def test_a_review_can_be_asked_for() -> None:

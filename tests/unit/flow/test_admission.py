@@ -30,7 +30,7 @@ def key(mode: Mode = Mode.FULL, spec: SyncSpec | None = None, spec_hash: str = "
     "other",
     [
         key(Mode.INCREMENTAL),
-        key(window=Window(start=NOW, end=NOW)),
+        key(window=Window(start=NOW, end=NOW + timedelta(days=1))),
         key(shards=("north",)),
         key(shards=("north", "south")),
         key(review=ReviewMode.ALWAYS),
@@ -49,8 +49,8 @@ def test_whatever_shapes_the_work_makes_another_request(other: str) -> None:
 
 def test_windows_differ_by_either_end() -> None:
     """Both ends are part of the key."""
-    later = NOW + timedelta(days=1)
-    windows = [Window(start=NOW, end=NOW), Window(start=NOW, end=later), Window(start=later, end=later)]
+    soon, later = NOW + timedelta(days=1), NOW + timedelta(days=2)
+    windows = [Window(start=NOW, end=soon), Window(start=NOW, end=later), Window(start=soon, end=later)]
     assert len({key(window=window) for window in windows}) == 3
 
 
@@ -82,6 +82,15 @@ def test_a_sync_without_a_watermark_cannot_be_incremental() -> None:
     with pytest.raises(UsageInvalid, match=r"hotels declares no source\.watermark"):
         workshop.admit(mode=Mode.INCREMENTAL)
     assert (workshop.memory.runs, workshop.memory.leases, workshop.artifacts.objects) == ({}, {}, {})
+
+
+def test_a_window_that_nothing_asks_for_is_refused() -> None:
+    """It would be ignored, and everything be taken for what it spans."""
+    window = Window(start=NOW, end=NOW + timedelta(days=1))
+    with pytest.raises(UsageInvalid, match="no template of hotels uses `window`"):
+        Workshop().admit(window=window)
+    source = SOURCE | {"query": {"region": "{{ shard.region }}", "from": "{{ window.start }}", "since": "{{ watermark }}"}}
+    assert Workshop(spec=sync_spec(source=source)).admit(window=window).window == window
 
 
 def test_an_admitted_run_is_pending_and_pinned() -> None:

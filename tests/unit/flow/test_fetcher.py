@@ -33,7 +33,7 @@ from sluice.ports import Page, PageRequest
 from tests.unit.fakes.artifact_store import MemoryArtifactStore
 from tests.unit.fakes.shard_store import MemoryShardStore
 from tests.unit.fakes.source import numbered_pages
-from tests.unit.flow.workshop import NORTH, RUN, Workshop, bodies, small_chunks
+from tests.unit.flow.workshop import NORTH, RUN, Workshop, bodies, small_chunks, sync_spec
 
 
 def planned(**parts: Any) -> Workshop:
@@ -73,7 +73,8 @@ def test_an_empty_answer_is_a_result() -> None:
 
 def test_window_and_watermark_reach_the_source() -> None:
     """The request carries what the run and the shard were planned with."""
-    workshop = Workshop()
+    query = {"region": "{{ shard.region }}", "from": "{{ window.start }}", "since": "{{ watermark }}"}
+    workshop = Workshop(spec=sync_spec(source=sync_spec().source.model_dump() | {"query": query}))
     source = workshop.supply(*numbered_pages(1))
     window = {"start": "2024-01-01T00:00:00Z", "end": "2024-01-02T00:00:00Z"}
     run = workshop.admit(window=window)

@@ -1,5 +1,7 @@
 """Publishing: what is applied is what was approved, once, and watermarks follow what is published."""
 
+from datetime import UTC, datetime
+
 import pytest
 from structlog.testing import capture_logs
 
@@ -12,7 +14,7 @@ from sluice.model.artifact import ArtifactKind
 from sluice.model.base import ShardKey, Token
 from sluice.model.ledger import Outcome, Publication
 from sluice.model.lifecycle import APPROVALS, RunStatus, Step, Verdict
-from sluice.model.run import Mode
+from sluice.model.run import Mode, Window
 from tests.unit.flow.workshop import JUNE, MAY, NORTH, RUN, SOUTH, Workshop, sync_spec
 
 APRIL = "2024-04-01T00:00:00Z"
@@ -196,6 +198,16 @@ def test_watermarks_move_for_shards_that_came_in() -> None:
     bench.publish()
     assert set(bench.marks()) == {SOUTH}
     assert sorted(bench.target.rows) == ["in south"]
+
+
+def test_a_window_moves_no_watermark() -> None:
+    """What lies before it has not been asked for, and still has to be."""
+    bench = Bench()
+    window = Window(start=datetime(2024, 4, 1, tzinfo=UTC), end=datetime(2024, 7, 1, tzinfo=UTC))
+    memory = bench.workshop.memory
+    memory.runs[RUN] = memory.runs[RUN].model_copy(update={"window": window})
+    bench.publish()
+    assert (sorted(bench.target.rows), bench.marks()) == (["in north", "in south"], {})
 
 
 def test_a_shard_that_came_in_after_the_review_is_not_taken_for_published() -> None:

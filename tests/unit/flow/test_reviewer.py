@@ -15,9 +15,9 @@ from sluice.model.base import ShardKey, Token
 from sluice.model.ledger import Outcome
 from sluice.model.lifecycle import RunStatus, ShardStatus, Step, Verdict
 from sluice.model.reject import Reject
-from sluice.model.run import Mode, Run
+from sluice.model.run import Mode, Run, Window
 from sluice.model.shard import Shard
-from tests.support.nouns import a_reject, a_run
+from tests.support.nouns import NOW, a_reject, a_run
 from tests.unit.flow.workshop import JUNE, MAY, NORTH, RUN, SOUTH, Workshop, sync_spec
 
 FULL = a_run(mode=Mode.FULL)
@@ -63,6 +63,7 @@ def shards(*statuses: ShardStatus) -> list[Shard]:
         pytest.param(FULL, "soft", (DONE, DONE), (a_reject("a"), a_reject("b")), True, id="rejects have keys"),
         pytest.param(a_run(mode=Mode.INCREMENTAL), "soft", (DONE, DONE), (), False, id="incremental"),
         pytest.param(a_run(shards=("0", "1")), "soft", (DONE, DONE), (), False, id="shards were asked for"),
+        pytest.param(a_run(window=Window(start=NOW, end=NOW + timedelta(days=1))), "soft", (DONE,), (), False, id="a window"),
         pytest.param(FULL, "ignore", (DONE, DONE), (), False, id="deletes are ignored"),
         pytest.param(FULL, "soft", (DONE, LOST), (), False, id="one failed"),
         pytest.param(FULL, "soft", (DONE, LEFT), (), False, id="one is unfinished"),
