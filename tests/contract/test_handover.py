@@ -140,3 +140,15 @@ def test_planning_after_a_takeover_adds_what_was_not_handed_over(stores: Stores)
     planned = {shard.key: shard for shard in stores.shards.plan(second, plans(PARIS, ROME, OSLO, BERN), {ROME: "9"})}
     assert planned[BERN].status is ShardStatus.PENDING
     assert (planned[ROME].watermark, planned[ROME].chunks) == ("7", 1)
+
+
+@pytest.mark.parametrize(("event", "adopted"), [(RunEvent.SUCCEED, 0), (RunEvent.END_PARTIAL, 0), (RunEvent.FAIL, 3)])
+def test_nothing_is_handed_over_once_a_later_run_of_the_sync_has_published(
+    stores: Stores, event: RunEvent, adopted: int
+) -> None:
+    """What was fetched before that is older than what the table holds by then."""
+    worked_on(stores, Origin())
+    stores.runs.end(stores.runs.get(RunId("run-1")), RunEvent.FAIL, FAILURE)
+    stores.runs.open(a_run("of-one-shard", request_key="another"), MINUTE)
+    stores.runs.end(stores.runs.enter(RunId("of-one-shard"), Step.SETTLE, MINUTE), event)
+    assert len(stores.shards.of(stores.runs.open(a_run("run-2"), MINUTE).id)) == adopted

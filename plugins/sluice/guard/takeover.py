@@ -18,7 +18,8 @@ def is_due(earlier: Run, run: Run, dead: Sequence[Run]) -> bool:
     It does so in two cases. `earlier` was at work when its lease ran out: it is among the `dead`. Or it ended failed or
     partial, and processes outside Airflow executed both: there, asking again for the same is how one resumes. A DagRun is
     resumed by clearing its tasks; a later one is a new look at the supplier. A run that waits for a person, was called off
-    or succeeded hands nothing over.
+    or succeeded hands nothing over. Nor does any once a later run of its sync has come to its end: what that one published is
+    newer than the checkpoints, and an object without a version could not tell. The stores do not offer such a run here.
 
     Handed over is each shard that has made progress within `FRESH`, with its pointers; one that was not finished is pending
     again. The rest is planned anew. The older run keeps rows of its own, so that it can still be explained.

@@ -38,7 +38,7 @@ class MemoryRunStore:
             dead = [self._end_dead(other, run.id) for other in earlier if other.status in ("pending", "running")]
             memory.runs[run.id] = opened
             memory.lease_ttls[run.id] = lease_ttl
-            if earlier and takeover.is_due(memory.runs[earlier[-1].id], opened, dead):
+            if earlier and not self._outrun(earlier[-1]) and takeover.is_due(memory.runs[earlier[-1].id], opened, dead):
                 self._adopt(earlier[-1].id, run.id)
             return opened
 
@@ -106,6 +106,12 @@ class MemoryRunStore:
             memory.shards[run.id, shard.key] = shard.model_copy(update={"token": memory.next_token(), **failed})
         status = advance(RUN_TRANSITIONS, run.status, RunEvent.FAIL)
         return self._keep(run, status, failure, token=memory.next_token())
+
+    def _outrun(self, run: Run) -> bool:
+        """Whether a later run of the sync has published."""
+        runs = list(self._memory.runs.values())
+        later = runs[[other.id for other in runs].index(run.id) + 1 :]
+        return any(other.sync == run.sync and other.status in (RunStatus.SUCCEEDED, RunStatus.PARTIAL) for other in later)
 
     def _adopt(self, donor: RunId, run: RunId) -> None:
         memory = self._memory

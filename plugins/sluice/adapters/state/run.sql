@@ -16,10 +16,16 @@ returning *
 select * from sluice_state.run where id = %(id)s
 
 -- name: newest_before
--- The run of the same request that was admitted last before this one.
-select * from sluice_state.run
-where request_key = %(request_key)s and ordinal < (select ordinal from sluice_state.run where id = %(id)s)
-order by ordinal desc limit 1
+-- The run of the same request that was admitted last before this one, unless a later run of its sync has published since.
+select * from (
+    select * from sluice_state.run
+    where request_key = %(request_key)s and ordinal < (select ordinal from sluice_state.run where id = %(id)s)
+    order by ordinal desc limit 1
+) as earlier
+where not exists (
+    select from sluice_state.run as later
+    where later.sync = earlier.sync and later.ordinal > earlier.ordinal and later.status in ('succeeded', 'partial')
+)
 
 -- name: recent
 -- The newest runs first, of one sync or of all, in some statuses or in any.
