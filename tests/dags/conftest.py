@@ -1,7 +1,6 @@
 """An Airflow of its own for the tests of this folder: its metadata in the session's Postgres, its home thrown away."""
 
 import atexit
-import json
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from sluice.cli.local.postgres import PostgresServer
+from sluice.cli.local.services import as_variable
 from sluice.ports import ConnectionInfo
 from tests.dags.driving import DrivenAirflow, driven
 from tests.support.servers import PROJECT, Supplier
@@ -90,13 +90,7 @@ def define(patch: pytest.MonkeyPatch, database: ConnectionInfo, artifacts: Conne
     """Define the connections of a sync as Airflow connections in the environment."""
     named = {"sluice_state": database, "sluice_target": database, "sluice_artifacts": artifacts, "demo_supplier": supplier}
     for conn_id, info in named.items():
-        patch.setenv(f"AIRFLOW_CONN_{conn_id.upper()}", as_json(info))
-
-
-def as_json(info: ConnectionInfo) -> str:
-    """Return a connection as Airflow reads it from the environment."""
-    fields = ("conn_type", "host", "port", "login", "password", "schema")
-    return json.dumps({name: getattr(info, name) for name in fields} | {"extra": dict(info.extra)})
+        patch.setenv(f"AIRFLOW_CONN_{conn_id.upper()}", as_variable(info))
 
 
 @pytest.fixture(scope="package")

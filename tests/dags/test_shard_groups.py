@@ -1,16 +1,15 @@
 """Shards in groups: each worked on by itself, helped with by others, and answered for by its own group."""
 
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
 
 import pytest
 
 from sluice.airflow_glue.shard_groups import fetch_group, spread, transform_group
 from sluice.errors import AnswerNotJson, Fenced, ShardsFailed, StateUnavailable, SupplierUnavailable
-from sluice.model.base import RunId, ShardKey, Token
+from sluice.model.base import RunId, ShardKey
 from sluice.model.lifecycle import RunStatus, ShardStatus, Step
-from sluice.model.run import Mode, Origin, ReviewMode, Run
 from sluice.model.shard import Shard
+from tests.support.nouns import a_run
 from tests.unit.fakes.memory import Memory
 from tests.unit.fakes.shard_store import MemoryShardStore
 
@@ -22,7 +21,7 @@ class Bench:
 
     def __init__(self, keys: Iterable[str]) -> None:
         self.memory = Memory()
-        self.memory.runs[RUN] = a_run()
+        self.memory.runs[RUN] = a_run(RUN, status=RunStatus.RUNNING, step=Step.FETCH)
         self.memory.lease_ttls[RUN] = self.memory.clock.now() - self.memory.clock.now()
         self.store = MemoryShardStore(self.memory)
         self.errors: dict[str, Exception] = {}
@@ -52,28 +51,6 @@ class Bench:
     def fetch_group(self, *keys: str) -> list[Shard]:
         """Let one mapped task fetch its group."""
         return fetch_group(self.store, RUN, [ShardKey(key) for key in keys], self.fetch)
-
-
-def a_run() -> Run:
-    """A run of no particular kind."""
-    return Run(
-        id=RUN,
-        sync="hotels",
-        stage="hotel-content",
-        tenant="default",
-        request_key="key",
-        mode=Mode.FULL,
-        window=None,
-        shards=(),
-        review=ReviewMode.POLICY,
-        spec_hash="hash",
-        transformer_version=1,
-        origin=Origin(),
-        status=RunStatus.RUNNING,
-        step=Step.FETCH,
-        token=Token(1),
-        created_at=datetime(2026, 1, 1, tzinfo=UTC),
-    )
 
 
 def test_few_shards_have_a_task_each() -> None:

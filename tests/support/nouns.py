@@ -61,19 +61,20 @@ def a_pointer(run: str = "run-1", shard: str | None = None, content: str = "byte
     )
 
 
-def a_review(name: str, run: str = "run-1", verdict: Verdict = Verdict.NEEDS_HUMAN, sync: str = "hotels") -> Review:
+def a_review(name: str, run: str = "run-1", **changes: Any) -> Review:
     """Return a review that wants a person."""
-    return Review(
-        id=ReviewId(name),
-        run=RunId(run),
-        sync=sync,
-        digest=hashlib.sha256(name.encode()).hexdigest(),
-        figures=Figures(seen=10, unchanged=7, live_before=9, outcomes={Outcome.CREATED: 1, Outcome.CHANGED: 2}),
-        reasons=("first load",),
-        verdict=verdict,
-        diff=a_pointer(run, kind=ArtifactKind.DIFF, variant=name),
-        created_at=NOW,
-    )
+    facts: dict[str, Any] = {
+        "id": ReviewId(name),
+        "run": RunId(run),
+        "sync": "hotels",
+        "digest": hashlib.sha256(name.encode()).hexdigest(),
+        "figures": Figures(seen=10, unchanged=7, live_before=9, outcomes={Outcome.CREATED: 1, Outcome.CHANGED: 2}),
+        "reasons": ("first load",),
+        "verdict": Verdict.NEEDS_HUMAN,
+        "diff": a_pointer(run, kind=ArtifactKind.DIFF, variant=name),
+        "created_at": NOW,
+    }
+    return Review(**{**facts, **changes})
 
 
 def a_decision(choice: Choice = Choice.APPROVE, by: str = "ada") -> Decision:
