@@ -97,11 +97,9 @@ def test_an_approval_publishes_exactly_what_was_reviewed(
     ("trouble", "error"),
     [
         ({"fail": {"status": 500, "region": "tokyo", "after": 3}}, "SupplierUnavailable"),
-        ({"fail": {"status": 403, "region": "tokyo", "after": 3}}, "SupplierRefused"),
         ({"garbage": {"kind": "html", "region": "tokyo", "after": 3}}, "AnswerNotJson"),
         ({"garbage": {"kind": "truncated", "region": "tokyo", "after": 3}}, "AnswerNotJson"),
         ({"garbage": {"kind": "stuck-cursor", "region": "tokyo", "after": 3}}, "CursorStuck"),
-        ({"garbage": {"kind": "error-body", "region": "tokyo", "after": 3}}, "RecordsMissing"),
     ],
     ids=lambda value: value if isinstance(value, str) else json.dumps(value)[:30],
 )
