@@ -110,6 +110,12 @@ def test_what_is_not_there_is_said_plainly(airflow: DrivenAirflow) -> None:
     assert "&lt;script&gt;" in page.text
 
 
+@pytest.mark.parametrize("path", ["?sync=%00", f"dags/{DAG}/runs/%00", f"dags/{DAG}/reviews/%00", f"dags/{DAG}/dagRuns/%00"])
+def test_what_cannot_be_a_name_is_refused(airflow: DrivenAirflow, path: str) -> None:
+    """A character that Postgres takes in no text makes no error of ours."""
+    assert airflow.client.get(f"/sluice/{path}").status_code == 404
+
+
 def test_what_the_supplier_says_is_escaped(airflow: DrivenAirflow, session_supplier: Supplier) -> None:
     """An error message with the supplier's words in it is text, never markup."""
     session_supplier.control(garbage="html")

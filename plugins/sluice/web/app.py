@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -13,7 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from sluice.errors import NotFound, Retryable, SluiceError
 from sluice.model.base import ReviewId, RunId
 from sluice.model.ledger import Outcome
-from sluice.model.lifecycle import WAITING_VERDICTS, RunStatus
+from sluice.model.lifecycle import WAITING_VERDICTS
 from sluice.model.review import Review
 from sluice.model.run import Run
 from sluice.ports import Services
@@ -49,7 +50,7 @@ def create_app(around: Surroundings) -> FastAPI:
     """Return the application; every link in it is relative, so that it may be mounted anywhere."""
     app = FastAPI(
         title="Sluice",
-        dependencies=[Depends(around.access.authenticated)],
+        dependencies=[Depends(around.access.authenticated), Depends(_names_something)],
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
@@ -92,6 +93,14 @@ def create_app(around: Surroundings) -> FastAPI:
     return app
 
 
+def _names_something(request: Request) -> None:
+    """Refuse an address with characters that no name holds; Postgres takes no text with a NUL in it."""
+    if not all(
+        text.isprintable() for text in (request.url.path, *request.path_params.values(), *request.query_params.values())
+    ):
+        raise NotFound("there is nothing of that name")
+
+
 class _Pages:
     """What each page shows."""
 
@@ -102,6 +111,7 @@ class _Pages:
         )
         self._templates.globals["dag_id_of"] = around.dag_id_of
         self._templates.filters["moment"] = lambda moment: f"{moment:%Y-%m-%d %H:%M:%S} UTC" if moment else ""
+        self._templates.filters["version"] = _version
 
     def render(self, template: str, request: Request, status: int = 200, **values: Any) -> Response:
         """Return a page. Links lead from the mount's root, which is as many levels up as the path is deep."""
@@ -138,6 +148,13 @@ class _Pages:
         if self._around.dag_id_of(run.sync) != dag_id:
             raise NotFound(f"there is no run {run_id} of {dag_id}")
         return run
+
+
+def _version(version: int | datetime | None) -> str:
+    """Spell a version; a time keeps its fraction, by which versions may differ."""
+    if isinstance(version, datetime):
+        return f"{version.replace(tzinfo=None)} UTC"
+    return "" if version is None else str(version)
 
 
 def _review_facts(review: Review | None) -> dict[str, Any]:
