@@ -27,6 +27,7 @@ from sluice.model.airflow_names import dag_id_of
 from sluice.model.base import ShardKey
 from sluice.model.connections import AIRFLOW
 from sluice.model.lifecycle import RunStatus
+from sluice.model.rows import DELETED_AT
 from sluice.model.run import Run
 from sluice.model.shard import Shard
 from sluice.model.spec import SyncSpec
@@ -193,9 +194,11 @@ def _run_of(services: Services, dag_run_id: str) -> Run | None:
 
 
 def _rows(stack: Demonstration, spec: SyncSpec) -> int:
-    """Return how many rows the published table holds."""
+    """Return how many rows the published table holds, those of objects that are gone left out."""
     with psycopg.connect(conninfo(stack.connections.get(spec.target.connection))) as session:
         counting = sql.SQL("select count(*) from {}").format(sql.Identifier(*spec.target.table.split(".")))
+        if spec.target.deletes == "soft":
+            counting += sql.SQL(" where {} is null").format(sql.Identifier(DELETED_AT))
         row = session.execute(counting).fetchone()
     return int(row[0]) if row else 0
 
