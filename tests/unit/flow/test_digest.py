@@ -1,0 +1,38 @@
+"""Digests: what an approval is bound to."""
+
+import pytest
+
+from sluice.flow.digest import content_digest, review_digest
+from sluice.model.artifact import ArtifactKind
+from sluice.model.run import Mode
+from tests.support.nouns import a_pointer, a_run
+
+RUN, DIFF = a_run(), a_pointer(kind=ArtifactKind.DIFF)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        review_digest(a_run("run-2"), DIFF, 0),
+        review_digest(a_run(spec_hash="6" * 64), DIFF, 0),
+        review_digest(a_run(transformer_version=2), DIFF, 0),
+        review_digest(RUN, a_pointer(kind=ArtifactKind.DIFF, content="other bytes"), 0),
+        review_digest(RUN, DIFF, 1),
+    ],
+    ids=["run", "spec", "version", "diff", "shards"],
+)
+def test_an_approval_is_of_a_diff_under_a_spec(other: str) -> None:
+    """Of another run, spec, version, diff or number of shards it is another one."""
+    assert other != review_digest(RUN, DIFF, 0)
+
+
+def test_an_approval_outlives_what_does_not_shape_the_diff() -> None:
+    """A new token, or another place of the same bytes."""
+    moved = DIFF.model_copy(update={"key": "elsewhere"})
+    assert review_digest(RUN.model_copy(update={"token": 7, "mode": Mode.INCREMENTAL}), moved, 0) == review_digest(RUN, DIFF, 0)
+
+
+def test_bytes_have_a_short_name() -> None:
+    """The same bytes the same one, others another."""
+    assert content_digest(b"a") == content_digest(b"a") != content_digest(b"b")
+    assert len(content_digest(b"")) == 16
