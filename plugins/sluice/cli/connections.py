@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
+from sluice.cli.logs import logs_kept
 from sluice.errors import ConnectionInvalid, SluiceError
 from sluice.ports import ConnectionInfo, Connections
 
@@ -15,11 +16,14 @@ _KNOWN_KEYS: Final = frozenset({"conn_type", "description", "host", "login", "pa
 
 
 class CliConnections:
-    """Reads `AIRFLOW_CONN_…` as Airflow does; what is not there, Airflow is asked for, once."""
+    """Reads `AIRFLOW_CONN_…` as Airflow does; what is not there, Airflow is asked for, and `tell` is told so first."""
 
-    def __init__(self, environ: Mapping[str, str], airflow: Callable[[], Connections]) -> None:
+    def __init__(
+        self, environ: Mapping[str, str], airflow: Callable[[], Connections], tell: Callable[[str], None] = lambda _: None
+    ) -> None:
         self._environ = environ
         self._airflow = airflow
+        self._tell = tell
         self._asked: Connections | None = None
 
     def get(self, conn_id: str) -> ConnectionInfo:
@@ -28,9 +32,11 @@ class CliConnections:
         value = self._environ.get(variable, "").strip()
         if value:
             return parse_connection(conn_id, value)
+        self._tell(f"connection {conn_id} is not in the environment: asking Airflow for it …")
         try:
-            self._asked = self._asked or self._airflow()
-            return self._asked.get(conn_id)
+            with logs_kept():
+                self._asked = self._asked or self._airflow()
+                return self._asked.get(conn_id)
         except ConnectionInvalid:
             reason = f"there is no connection {conn_id!r}, neither in the environment nor in Airflow"
         except SluiceError:

@@ -2,6 +2,8 @@
 
 import logging
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import structlog
@@ -33,6 +35,21 @@ def configure_logs(*, verbose: bool, listener: Processor | None = None) -> None:
         cache_logger_on_first_use=False,
     )
     logging.getLogger().setLevel(logging.INFO if verbose else logging.WARNING)
+    # Of a database that cannot be reached, our own error tells; the pool tells each of its attempts beside it.
+    logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)
+
+
+@contextmanager
+def logs_kept() -> Iterator[None]:
+    """Configure logs again in the end as they were before: Airflow, once imported, has its own way with them."""
+    ours, root = structlog.get_config(), logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    try:
+        yield
+    finally:
+        structlog.configure(**ours)
+        root.handlers[:] = handlers
+        root.setLevel(level)
 
 
 def _stderr_logger(*_: Any) -> structlog.PrintLogger:

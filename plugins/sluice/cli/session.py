@@ -43,7 +43,7 @@ class Session:
         project = find_project(Path.cwd())
         if project is not None:
             load_environment(project)
-        return CliConnections(os.environ, self.airflow)
+        return CliConnections(os.environ, self.airflow, self.output.note)
 
     def airflow_connection(self) -> ConnectionInfo:
         """Return the connection to Airflow's REST API."""

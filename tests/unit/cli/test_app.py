@@ -82,7 +82,9 @@ def test_errors_are_one_line_a_mend_and_json(invoke: Any) -> None:
     answer = invoke("run", "hotels", "--json")
     assert answer.exit_code == 1
     assert json.loads(answer.stdout)["error"] == "ConnectionInvalid"
-    assert answer.stderr.startswith("there is no connection 'sluice_airflow'")
+    asked, told = answer.stderr.splitlines()[:2]
+    assert asked == "connection sluice_airflow is not in the environment: asking Airflow for it …"
+    assert told.startswith("there is no connection 'sluice_airflow'")
     assert "`sluice up`" in answer.stderr
     assert "Traceback" not in answer.stderr
 

@@ -2,10 +2,12 @@
 # ruff: noqa: E501 - tables of cases read better with one on each line
 
 import json
+import logging
 import warnings
 from typing import Any
 
 import pytest
+import structlog
 
 from sluice.cli.connections import CliConnections, parse_connection
 from sluice.errors import ConnectionInvalid
@@ -138,3 +140,20 @@ def test_an_airflow_that_cannot_be_asked_is_told() -> None:
     """Whatever keeps Airflow from answering, the person learns how to define the connection without it."""
     with pytest.raises(ConnectionInvalid, match=r"Airflow could not be asked \(ModuleNotFoundError\): .*AIRFLOW_CONN_X="):
         CliConnections({}, no_airflow).get("x")
+
+
+def test_airflow_is_asked_aloud_and_leaves_the_logs_alone() -> None:
+    """The person learns what takes seconds, and whatever Airflow makes of the logs, ours are as they were."""
+    told: list[str] = []
+
+    def airflow() -> Connections:
+        assert told == ["connection known is not in the environment: asking Airflow for it …"]
+        structlog.configure(processors=[])
+        logging.getLogger().addHandler(handler)
+        return CountingAirflow()
+
+    handler = logging.NullHandler()
+    before = structlog.get_config()
+    assert CliConnections({}, airflow, told.append).get("known").host == "from-airflow"
+    assert structlog.get_config() == before
+    assert handler not in logging.getLogger().handlers

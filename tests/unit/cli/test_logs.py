@@ -1,5 +1,6 @@
 """Which log events reach a person's eyes, and that the listener gets all of them."""
 
+import logging
 from collections.abc import Iterator
 
 import pytest
@@ -34,3 +35,10 @@ def test_only_what_was_asked_for_is_shown(capsys: pytest.CaptureFixture[str], ve
     assert captured.out == ""
     assert [word for word in ("page", "working", "careful") if word in captured.err] == shown
     assert heard == ["page", "working", "careful"]
+
+
+def test_the_pool_tells_nothing_of_its_own(caplog: pytest.LogCaptureFixture) -> None:
+    """A database that is down is told of once, by our own error."""
+    configure_logs(verbose=True)
+    logging.getLogger("psycopg.pool").warning("error connecting in 'pool-1': ...")
+    assert caplog.records == []
