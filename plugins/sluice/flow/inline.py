@@ -97,5 +97,5 @@ def _bring_in(services: Services, run_id: RunId, steps: list[PipelineStep]) -> N
             for step in steps:
                 _SHARD_STEPS[step.step](services, run_id, shard.key)
         except SluiceError as error:
-            if isinstance(error, Fenced) or error.scope is not Scope.SHARD:
+            if error.scope is not Scope.SHARD:
                 raise

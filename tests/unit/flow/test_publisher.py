@@ -1,5 +1,6 @@
 """Publishing: what is applied is what was approved, once, and watermarks follow what is published."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -15,6 +16,7 @@ from sluice.model.base import ShardKey, Token
 from sluice.model.ledger import Outcome, Publication
 from sluice.model.lifecycle import APPROVALS, RunStatus, Step, Verdict
 from sluice.model.run import Mode, Window
+from tests.unit.fakes.ledger import MemoryLedger
 from tests.unit.flow.workshop import JUNE, MAY, NORTH, RUN, SOUTH, Workshop, sync_spec
 
 APRIL = "2024-04-01T00:00:00Z"
@@ -120,6 +122,16 @@ def test_a_publication_is_found_and_not_repeated() -> None:
     told = [entry["event"] for entry in logs]
     assert log_events.PUBLICATION_FOUND in told
     assert log_events.PUBLICATION_COMMITTED not in told
+
+
+def test_a_publication_that_comes_to_light_under_the_lock_is_not_repeated() -> None:
+    """Somebody else committed it after the ledger was asked and before the target was locked."""
+    bench = Bench()
+    first = bench.publish()
+    bench.target.rows.clear()
+    too_early = replace(bench.services, ledger=lambda _: MemoryLedger())
+    assert publish(too_early, RUN) == first
+    assert (bench.target.rows, bench.target.ledger.published) == ({}, [first])
 
 
 def test_a_run_that_succeeded_moves_no_watermark() -> None:
