@@ -17,10 +17,10 @@ from pathlib import Path
 import urllib3
 
 from sluice.adapters.migrate import upgrade
-from sluice.cli.local import keeping, processes
 from sluice.cli.local.postgres import PostgresServer
 from sluice.cli.local.s3 import S3Server
 from sluice.cli.local.services import as_variable
+from sluice.cli.local.supplier import DemoSupplier
 from sluice.ports import ConnectionInfo
 
 PROJECT = Path(__file__).parents[1]
@@ -34,45 +34,33 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="sluice-bench-"))
     folder.chmod(0o711)
     postgres, s3 = PostgresServer(folder / "postgres"), S3Server(folder / "s3", "bench")
-    port = keeping.free_port()
-    supplier = processes.launch(
-        [sys.executable, PROJECT / "include/demo/supplier.py", "--port", str(port)],
-        record=folder / "supplier/pid.json",
-        log=folder / "supplier/log",
-        env=dict(os.environ),
-        cwd=PROJECT,
-    )
+    supplier = DemoSupplier(folder / "supplier", PROJECT / "include/demo/supplier.py")
     try:
         postgres.start()
         s3.start()
+        supplier.start()
         postgres.ensure_database("bench")
         database = postgres.connection("sluice_state", "bench")
         upgrade(database, "sluice_state")
         upgrade(database, "sluice_ledger")
-        http = urllib3.PoolManager(retries=urllib3.Retry(total=20, backoff_factor=0.05))
-        http.request("POST", f"http://127.0.0.1:{port}/_control", json={"copies": copies})
-        environ = environment(database, s3.connection("sluice_artifacts", "bench"), port)
+        urllib3.request("POST", f"{supplier.url}/_control", json={"copies": copies})
+        known = (database, s3.connection("sluice_artifacts", "bench"), supplier.connection("demo_supplier"))
+        environ = environment(*known)
         print(f"{copies * HOTELS:,} records of the demo supplier")
         measure("first load", environ, folder, copies * HOTELS)
         measure("second, full, nothing changed", environ, folder, copies * HOTELS, "--mode", "full")
     finally:
-        supplier.stop(patience=5.0)
+        supplier.stop()
         s3.stop()
         postgres.stop()
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def environment(database: ConnectionInfo, artifacts: ConnectionInfo, port: int) -> dict[str, str]:
+def environment(database: ConnectionInfo, artifacts: ConnectionInfo, supplier: ConnectionInfo) -> dict[str, str]:
     """Return the environment of the command: its connections."""
-    supplier = ConnectionInfo("demo_supplier", "http", "127.0.0.1", port, None, None, "http", {})
-    known = {
-        "sluice_state": database,
-        "sluice_target": database,
-        "sluice_artifacts": artifacts,
-        "demo_supplier": supplier,
-    }
+    known = {"sluice_state": database, "sluice_target": database, "sluice_artifacts": artifacts, "demo_supplier": supplier}
     environ = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")}
-    return {**environ, **{f"AIRFLOW_CONN_{conn_id.upper()}": as_variable(info) for conn_id, info in known.items()}}
+    return environ | {f"AIRFLOW_CONN_{conn_id.upper()}": as_variable(info) for conn_id, info in known.items()}
 
 
 def measure(what: str, environ: dict[str, str], folder: Path, records: int, *options: str) -> None:
