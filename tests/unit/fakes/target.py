@@ -70,6 +70,7 @@ class MemoryDiffing:
     compared: dict[ObjectKey, dict[str, Any]] = field(default_factory=dict)
 
     def stage(self, shard: ShardKey, seq: int, rows: bytes) -> None:
+        assert (shard, seq) not in self.staged, "what is staged twice counts twice"
         self.staged[shard, seq] = _read(rows)
 
     def stage_rejected(self, keys: Sequence[ObjectKey]) -> None:

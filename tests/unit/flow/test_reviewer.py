@@ -100,6 +100,16 @@ def test_a_lost_shard_deletes_nothing() -> None:
     assert (figures.outcomes, figures.shards_failed) == ({}, 1)
 
 
+def test_what_a_lost_shard_had_brought_is_left_out() -> None:
+    """A shard is reviewed as a whole: the chunks it was done with when it failed wait for the others."""
+    workshop = equipped()
+    workshop.bring_in(NORTH, ("a", MAY))
+    halfway = workshop.bring_in(SOUTH, ("c", MAY), (None, MAY))
+    workshop.memory.shards[RUN, SOUTH] = halfway.model_copy(update={"status": LOST})
+    figures = review(workshop.services, RUN).figures
+    assert (figures.outcomes, figures.seen, figures.shards_failed) == ({Outcome.CREATED: 1}, 1, 1)
+
+
 def test_a_reject_without_a_key_is_counted_and_spares_what_is_absent() -> None:
     """It might be any of the absent objects."""
     workshop = published()
