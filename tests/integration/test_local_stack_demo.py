@@ -52,10 +52,13 @@ def test_a_killed_stack_gives_way_and_the_demo_publishes_once(project: Path) -> 
     """After a kill -9 of `up`, `demo` takes the folder over and publishes every hotel; the next `demo` publishes nothing."""
     with (project / "up.log").open("w") as log:
         up = subprocess.Popen([*COMMAND, "up"], cwd=project, stdout=log, stderr=log)
+    told, told_before_airflow = project / ".sluice" / "env", False
     while "The stack is up" not in (project / "up.log").read_text():
         assert up.poll() is None, (project / "up.log").read_text()
         with pytest.raises(subprocess.TimeoutExpired):
             up.wait(0.5)
+        told_before_airflow |= told.exists() and "AIRFLOW_CONN_SLUICE_AIRFLOW" not in told.read_text()
+    assert told_before_airflow
     second = subprocess.run([*COMMAND, "up"], cwd=project, capture_output=True, text=True, check=False)
     assert second.returncode == 1
     assert "runs for" in second.stderr

@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
@@ -63,6 +63,8 @@ class Stack:
             for other in others:
                 other.result()
         self._migrate_schemas(board, migrate_given=migrate_given)
+        # A second terminal can work inline from here on; Airflow, which takes longest, follows.
+        keeping.write_private(self._layout.environment, environment_text(self._variables((STATE, TARGET, ARTIFACTS, SUPPLIER))))
         self._start_airflow(board, is_new=is_new)
 
     def stop(self) -> None:
@@ -162,7 +164,7 @@ class Stack:
             board.done("database", "set up" if migrated else "up to date")
         for name in PROCESSES:
             board.begin(name, "starting")
-        airflow.launch(self._variables())
+        airflow.launch(self._variables((STATE, TARGET, ARTIFACTS, SUPPLIER, AIRFLOW)))
         details = {"api-server": airflow.url, "scheduler": "LocalExecutor", "dag-processor": str(self._layout.project / "dags")}
         airflow.wait_healthy(lambda name: board.done(name, details[name]))
         with airflow.client() as client:
@@ -174,8 +176,9 @@ class Stack:
         database = self._postgres.uri("airflow", "postgresql+psycopg")
         return AirflowServer(self._layout.root / "airflow", self._layout.project, self._layout.logs, database)
 
-    def _variables(self) -> dict[str, str]:
-        own = {conn_id: as_variable(self.connection(conn_id)) for conn_id in (STATE, TARGET, ARTIFACTS, SUPPLIER, AIRFLOW)}
+    def _variables(self, conn_ids: Iterable[str]) -> dict[str, str]:
+        """Return what says where the stack's own services are, and all that is defined elsewhere."""
+        own = {conn_id: as_variable(self.connection(conn_id)) for conn_id in conn_ids}
         connections = {**own, **self._given}
         return {
             **{f"AIRFLOW_VAR_{name.upper()}": text for name, text in self._settings.variables.items()},
