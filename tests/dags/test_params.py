@@ -3,11 +3,13 @@
 from typing import Any
 
 import pytest
+from airflow.sdk.exceptions import ParamValidationError
 
 from sluice.adapters.spec_files import SpecFiles
 from sluice.airflow_glue.params import params_form, run_request
 from sluice.errors import UsageInvalid
 from sluice.model.run import Mode, Origin, ReviewMode, RunRequest
+from sluice.model.scalars import parse_moment
 from sluice.model.spec import SyncSpec
 from tests.support.servers import PROJECT
 
@@ -68,3 +70,19 @@ def test_a_sync_that_cannot_increment_does_not_offer_it(spec: SyncSpec) -> None:
     """Without a watermark field the form has one mode."""
     plain = spec.model_copy(update={"source": spec.source.model_copy(update={"watermark": None})})
     assert params_form(plain)["mode"].schema["enum"] == [None, "full"]
+
+
+@pytest.mark.parametrize("moment", [None, START, END, "2026-01-31 23:59:59.123456-05:30", "2026-01-31T00:00:00.000Z"])
+def test_airflow_lets_moments_through(spec: SyncSpec, moment: str | None) -> None:
+    """Whatever its form may send is taken, by its rules and by ours."""
+    assert params_form(spec)["window_start"].resolve(moment) == moment
+    assert moment is None or parse_moment(moment)
+
+
+@pytest.mark.parametrize(
+    "moment", ["yesterday", "", "2026-01-31", "2026-13-01T00:00:00Z", "2026-01-31T00:00:00", "2026-01-31T24:10Z"]
+)
+def test_airflow_refuses_what_is_no_moment(spec: SyncSpec, moment: str) -> None:
+    """Nonsense is refused when the run is triggered, not by a task that fails."""
+    with pytest.raises(ParamValidationError):
+        params_form(spec)["window_start"].resolve(moment)
