@@ -61,6 +61,9 @@ class SpecFiles:
     def _unknown(self, name: str) -> list[str]:
         if re.fullmatch(NAME_PATTERN, name) and self._sync_path(name).is_file():
             return []
+        if name in self.names():
+            wrong = "is no name for a sync: lower-case letters, digits and _, a letter first"
+            return [f"{self._shown}/{SYNCS_FOLDER}/{name}.yaml: {name!r} {wrong}"]
         return [f"{self._shown}/{SYNCS_FOLDER}: no sync {name!r}; {suggest(name, self.names(), 'there are')}"]
 
     def _problems_of(self, name: str, stages: "_Stages") -> list[str]:

@@ -10,6 +10,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from sluice.adapters.yaml_positions import Path, Problem, describe
+from sluice.model.scalars import as_written
 from sluice.model.spec import DOTTED_PATTERN, NAME_PATTERN, PATH_PATTERN, STAGE_PATTERN
 
 _PATTERNS: Final = {
@@ -40,17 +41,10 @@ _TAG_ERRORS: Final = frozenset({"union_tag_invalid", "union_tag_not_found"})
 
 
 def problems_of(model: type[BaseModel], error: ValidationError, texts: Mapping[Path, str]) -> list[Problem]:
-    """Return what `error` says of a value for `model`; `texts` are the scalars as written.
-
-    Where the `kind` of something is wrong, that is said and nothing else about the same thing: its keys follow from it.
-    """
-    found: list[tuple[ErrorDetails, _Place]] = [(detail, _Place.of(model, detail["loc"])) for detail in error.errors()]
-    wrong_kinds = [place.path[:-1] for detail, place in found if detail["type"] == "literal_error" and place.key == "kind"]
+    """Return what `error` says of a value for `model`; `texts` are the scalars as written."""
     problems: list[Problem] = []
-    for detail, place in found:
-        in_wrong_kind = any(place.path[: len(owner)] == owner and place.path != (*owner, "kind") for owner in wrong_kinds)
-        if in_wrong_kind:
-            continue
+    for detail in error.errors():
+        place = _Place.of(model, detail["loc"])
         path = (*place.path, "kind") if detail["type"] in _TAG_ERRORS else place.path
         problems.append(Problem(path, _words(detail, place, texts)))
     return problems
@@ -59,7 +53,7 @@ def problems_of(model: type[BaseModel], error: ValidationError, texts: Mapping[P
 def suggest(name: str, known: Iterable[str], word: str) -> str:
     """Return `did you mean …? allowed: …`, where `word` stands for "allowed"."""
     names = list(known)
-    near = get_close_matches(name, names, n=1, cutoff=0.6)
+    near = get_close_matches(name, [other for other in names if other != name], n=1, cutoff=0.6)
     return (f"did you mean {near[0]!r}? " if near else "") + f"{word}: {', '.join(names) or 'none'}"
 
 
@@ -166,7 +160,7 @@ _WORDINGS: Final[Mapping[str, Callable[[Any, _Place, Mapping[str, Any]], str]]] 
 
 
 def _unknown_value(given: Any, allowed: Iterable[Any]) -> str:
-    return f"unknown value {given!r}; {suggest(str(given), [str(value) for value in allowed], 'allowed')}"
+    return f"unknown value {as_written(given)}; {suggest(str(given), [str(value) for value in allowed], 'allowed')}"
 
 
 def _expected(what: str, given: Any, written: str | None) -> str:

@@ -24,7 +24,9 @@ class Draft:
 
     def __init__(self, raw: Mapping[str, Any]) -> None:
         self.raw = raw
-        self.source = _part(RestSource, raw.get("source"))
+        source = raw.get("source")
+        # There is one kind of source: a slip in its name hides nothing else.
+        self.source = _part(RestSource, {**source, "kind": "rest"} if isinstance(source, dict) else source)
         shards = raw.get("shards")
         self.shard_name: str | None = shards.get("name") if isinstance(shards, dict) else None
         self.object = _part(ObjectSpec, raw.get("object"))

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, model_validator
 
 from sluice.model.base import Frozen
+from sluice.model.scalars import as_written
 
 
 class TypeName(StrEnum):
@@ -57,7 +58,7 @@ def _parse_type(value: Any) -> Any:
     if match := re.fullmatch(r"numeric\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)", value):
         return {"name": TypeName.NUMERIC, "precision": int(match[1]), "scale": int(match[2] or 0)}
     if value not in set(TypeName):
-        raise ValueError(f"unknown type {value!r}; allowed: {', '.join(TypeName)}, numeric(precision,scale)")
+        raise ValueError(f"unknown type {as_written(value)}; allowed: {', '.join(TypeName)}, numeric(precision,scale)")
     return {"name": value}
 
 

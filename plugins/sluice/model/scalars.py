@@ -14,6 +14,13 @@ _LONGEST: Final = timedelta(days=36500)
 _SIZES: Final = {"kB": 1000, "MB": 1000**2, "GB": 1000**3}
 
 
+def as_written(value: Any) -> str:
+    """Return a value as YAML has it, for messages: `null`, `true`, or as Python spells it."""
+    if value is None:
+        return "null"
+    return str(value).lower() if isinstance(value, bool) else repr(value)
+
+
 def _parse_duration(value: Any) -> Any:
     if isinstance(value, timedelta):
         return value
@@ -21,7 +28,7 @@ def _parse_duration(value: Any) -> Any:
         seconds = Decimal(match[1]) * _UNITS[match[2]]
         if seconds <= _LONGEST.total_seconds():
             return timedelta(seconds=int(seconds), microseconds=int(seconds % 1 * 1_000_000))
-    raise ValueError(f"{value!r} is no duration: a number and a unit, at most {_LONGEST.days}d: 90s, 15m, 24h or 7d")
+    raise ValueError(f"{as_written(value)} is no duration: a number and a unit, at most {_LONGEST.days}d: 90s, 15m, 24h or 7d")
 
 
 def spell_duration(value: timedelta) -> str:
@@ -47,7 +54,7 @@ def _parse_size(value: Any) -> Any:
         return value
     if isinstance(value, str) and (match := re.fullmatch(r"(\d{1,9})\s*(kB|MB|GB)", value, re.ASCII)):
         return int(match[1]) * _SIZES[match[2]]
-    raise ValueError(f"{value!r} is no size: a whole number of bytes, or one with a unit: 512kB, 16MB or 1GB")
+    raise ValueError(f"{as_written(value)} is no size: a whole number of bytes, or one with a unit: 512kB, 16MB or 1GB")
 
 
 Duration = Annotated[timedelta, BeforeValidator(_parse_duration), PlainSerializer(spell_duration, when_used="json")]
@@ -85,7 +92,7 @@ def _parse_limit(value: Any) -> Any:
             return Limit(share=share)
     if isinstance(value, Limit | dict):
         return value
-    raise ValueError(f"{value!r} is no limit: a whole number of objects, or a share up to 100%: 0, 500, 5% or 0.5%")
+    raise ValueError(f"{as_written(value)} is no limit: a whole number of objects, or a share up to 100%: 0, 500, 5% or 0.5%")
 
 
 LimitValue = Annotated[Limit, BeforeValidator(_parse_limit)]

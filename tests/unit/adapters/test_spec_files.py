@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sluice.adapters.spec_files import SpecFiles
+from sluice.adapters.spec_problems import suggest
 from sluice.errors import SpecInvalid
 from sluice.model.fields import TypeName
 
@@ -92,7 +93,7 @@ ONE_MISTAKE = {
     "unknown type": ("type: json", "type: txt", ["22: fields[1].type: unknown type 'txt'; allowed: text, integer, bigint, numeric, double precision, boolean, date, timestamptz, uuid, json, numeric(precision,scale)"]),
     "scale beyond precision": ("type: json", 'type: "numeric(2,3)"', ["22: fields[1].type: the scale of a numeric may not exceed its precision"]),
     "precision out of range": ("type: json", "type: numeric(1001)", ["22: fields[1].type.precision: is 1001, but has to be at most 1000"]),
-    "wrong kind hides what follows from it": ("kind: rest\n  connection: supplier", "kind: sql\n  dsn: x", ["4: source.kind: unknown value 'sql'; allowed: rest"]),
+    "no value": ("target:", "review: {block: {deleted: null}}\ntarget:", ["25: review.block.deleted: null is no limit: a whole number of objects, or a share up to 100%: 0, 500, 5% or 0.5%"]),
     "number for text": ('"{{ shard.region }}"', "5\n    x: '{{ shard.region }}'", ["8: source.query.region: has to be text, not the number 5: write '5' in quotes"]),
     "text for a list": ("key: [id]", "key: id", ["18: object.key: has to be a list, not the text 'id'"]),
     "empty list": ("values: [a, b]", "values: []", ["16: shards.values: may not be empty"]),
@@ -297,3 +298,25 @@ def test_one_sync_is_checked_together_with_its_stage(tmp_path: Path) -> None:
     problems = SpecFiles(include).check("rooms")
     assert any(problem.startswith("include/syncs/rooms.yaml:3: nonsense") for problem in problems)
     assert any(problem.startswith("include/stages.yaml:3: stages.hotel-content.lease_ttl") for problem in problems)
+
+
+def test_a_wrong_kind_hides_nothing(include: Path) -> None:
+    """All that is wrong with a source is told at once: there is one kind of it, whatever is written."""
+    broken = (
+        SPEC.replace("kind: rest", "kind: sql")
+        .replace("records: items", "recrods: items")
+        .replace("{{ watermark }}", "{{ now }}")
+    )
+    told = problems(include, broken)
+    assert [line.split(":")[1].strip() for line in told] == ["source.kind", "source.recrods"]
+    broken = SPEC.replace("kind: rest", "kind: sql").replace("{{ watermark }}", "{{ now }}")
+    assert [line.split(":")[1].strip() for line in problems(include, broken)] == ["source.kind", "source.query.since"]
+
+
+def test_a_name_is_never_suggested_for_itself(include: Path) -> None:
+    """A file whose name is none says what is wrong with it."""
+    (include / "syncs" / "UP per.yaml").write_text(SPEC)
+    (problem,) = SpecFiles(include).check("UP per")
+    assert "'UP per' is no name for a sync" in problem
+    assert "did you mean" not in problem
+    assert suggest("a", ["a"], "allowed") == "allowed: a"
