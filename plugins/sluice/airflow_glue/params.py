@@ -23,6 +23,7 @@ _MOMENT: Final = (
 def params_form(spec: SyncSpec) -> dict[str, Param]:
     """Return the params of a sync's DAG; left as they are, they ask for what the schedule asks for."""
     modes = list(Mode) if spec.can_increment else [Mode.FULL]
+    unused = "" if spec.uses_window else " Leave it empty: nothing that this sync asks its supplier depends on a window."
     form = {
         "mode": Param(
             None,
@@ -32,8 +33,8 @@ def params_form(spec: SyncSpec) -> dict[str, Param]:
             description="incremental: what changed since the last publication. full: everything, and what is gone is deleted. "
             f"Empty: {'incremental' if spec.can_increment else 'full'}.",
         ),
-        "window_start": _moment("Only what the supplier dates at or after this moment. Needs a window_end."),
-        "window_end": _moment("Only what the supplier dates before this moment. Needs a window_start."),
+        "window_start": _moment("Only what the supplier dates at or after this moment. Needs a window_end." + unused),
+        "window_end": _moment("Only what the supplier dates before this moment. Needs a window_start." + unused),
     }
     if spec.shards is not None:
         form["shards"] = Param(
