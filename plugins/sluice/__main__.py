@@ -1,6 +1,9 @@
 """The `sluice` command: the one place where the command line meets Airflow's own connections."""
 
+import os
 import sys
+import threading
+from contextlib import suppress
 
 from sluice.ports import Connections
 
@@ -15,8 +18,22 @@ def airflow_connections() -> Connections:
 def main() -> None:
     """Run the command line and leave with its exit code."""
     from sluice.cli.app import run
+    from sluice.cli.exits import ExitCode
 
-    sys.exit(run(sys.argv[1:], airflow_connections))
+    code = run(sys.argv[1:], airflow_connections)
+    if code == ExitCode.INTERRUPTED and _is_waited_for():
+        # Python would wait for the request under way, or for the pause before it is repeated: that may take minutes, and what
+        # comes of it nobody needs. The run is ended in the state store by now, and all that was opened is closed.
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError):
+                stream.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
+def _is_waited_for() -> bool:
+    """Whether Python's end would wait for other threads."""
+    return any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread())
 
 
 if __name__ == "__main__":

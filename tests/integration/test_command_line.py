@@ -1,6 +1,9 @@
 """The command line as a person uses it: real processes, a real Postgres, a real S3 API and the demo supplier."""
 
 import json
+import signal
+import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +70,33 @@ def test_a_run_and_all_that_can_be_asked_about_it(sluice: CommandLine, database:
     assert shown["review"]["figures"]["outcomes"] == {"created": HOTELS}
     assert len(shown["samples"]["created"]) == 20
     assert sluice.ask("review", "list")["reviews"] == []
+
+
+@pytest.mark.parametrize("trouble", [{"delay": 60}, {"fail": {"status": 429, "retry_after": 60}}], ids=["request", "pause"])
+def test_an_interrupted_run_ends_at_once_and_is_gone_on_with(
+    sluice: CommandLine, supplier: Supplier, database: ConnectionInfo, trouble: dict[str, Any]
+) -> None:
+    """Ctrl-C waits neither for a request under way nor for the pause before the next; the run says so and can go on."""
+    supplier.control(**trouble)
+    with sluice.start("run", "hotels", "--inline") as process:
+        while not supplier.requests():
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(0.1)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.5)
+        process.send_signal(signal.SIGINT)
+        began = time.monotonic()
+        _, told = process.communicate(timeout=30)
+        seconds = time.monotonic() - began
+    assert process.returncode == 130, told
+    assert "it goes on from the last checkpoint" in told
+    assert "Traceback" not in told
+    assert seconds < 5  # about one second; more only where the processor is busy
+    (run,) = sluice.ask("runs")["runs"]
+    assert (run["status"], run["failure"]["error"]) == ("failed", "Interrupted")
+    supplier.control(reset=True)
+    assert sluice.ask("run", "hotels", "--inline")["run"]["status"] == "succeeded"
+    assert len(table_of(database)) == HOTELS
 
 
 def test_a_review_that_waits_is_approved_once(sluice: CommandLine, supplier: Supplier, database: ConnectionInfo) -> None:

@@ -196,9 +196,12 @@ class _Ahead:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        """Wait for a request that is under way, and let the source close what it holds."""
-        self._executor.shutdown(wait=True, cancel_futures=True)
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Wait for a request that is under way, and let the source close what it holds; who interrupts, waits for nothing."""
+        is_interrupted = kind is not None and issubclass(kind, KeyboardInterrupt)
+        self._executor.shutdown(wait=not is_interrupted, cancel_futures=True)
+        if is_interrupted:
+            return
         close = getattr(self._pages, "close", None)
         if close is not None:
             close()

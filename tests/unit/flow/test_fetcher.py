@@ -324,6 +324,42 @@ def test_the_next_page_is_under_way_while_one_is_stored() -> None:
     assert artifacts.met
 
 
+class Interrupted(Meeting):
+    """Is stopped from the keyboard while the next page is under way."""
+
+    def put(self, ref: ArtifactRef, data: bytes, records: int, expires_at: datetime | None) -> Pointer:
+        if ref.kind is ArtifactKind.RAW:
+            assert self.asked_for_next.wait(20)
+            raise KeyboardInterrupt
+        return super().put(ref, data, records, expires_at)
+
+
+class Silent:
+    """Leaves the second request without an answer until it is released, or for long."""
+
+    def __init__(self, artifacts: Meeting) -> None:
+        self._artifacts = artifacts
+        self.released = threading.Event()
+        self.was_waited_for = False
+
+    def pages(self, _: PageRequest) -> Iterator[Page]:
+        yield Page(b"first page.", 1, 1)
+        self._artifacts.asked_for_next.set()
+        self.was_waited_for = not self.released.wait(5)
+        yield Page(b"second page", 1, None)
+
+
+def test_an_interrupt_does_not_wait_for_the_supplier() -> None:
+    """Ctrl-C goes through at once, whatever the request under way still takes."""
+    artifacts = Interrupted()
+    supplier = Silent(artifacts)
+    workshop = planned(policy=small_chunks(), artifacts=artifacts, supplier=supplier)
+    with pytest.raises(KeyboardInterrupt):
+        fetch(workshop.services, RUN, NORTH)
+    assert not supplier.was_waited_for
+    supplier.released.set()
+
+
 def test_a_chunk_does_not_wait_for_a_slow_supplier() -> None:
     """Pages that are old enough are stored while the next request is still without an answer."""
     artifacts = Meeting()
