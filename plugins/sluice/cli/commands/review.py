@@ -76,9 +76,7 @@ def show(context: typer.Context, name: Named, as_json: AsJson = False) -> None:
             keys = ", ".join(sample.key for sample in some)
             console.print(printable(f"{outcome}: {keys}" + (f", and {more:,} more" if more > 0 else "")))
 
-    output.result(
-        {"review": found, "samples": {outcome: list(map(asdict, some)) for outcome, some in samples.items()}}, draw
-    )
+    output.result({"review": found, "samples": {outcome: list(map(asdict, some)) for outcome, some in samples.items()}}, draw)
 
 
 @review.command()
