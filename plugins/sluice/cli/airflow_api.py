@@ -12,7 +12,6 @@ from sluice.model.airflow_names import ANSWERS, COMMENT, GATE_TASK
 from sluice.model.review import Choice
 from sluice.ports import ConnectionInfo
 
-LABELS: Final = ANSWERS
 _SECONDS: Final = 30.0
 _NOT_FOUND, _CONFLICT, _UNAUTHORIZED, _FORBIDDEN, _BROKEN = 404, 409, 401, 403, 500
 

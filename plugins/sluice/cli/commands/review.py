@@ -141,14 +141,15 @@ def _refuse_another(found: Review, choice: Choice) -> None:
 
 
 def _answer_in_airflow(session: Session, output: Output, run: Run, choice: Choice, comment: str) -> ExitCode:
-    from sluice.cli.airflow_api import LABELS, AirflowApi
+    from sluice.cli.airflow_api import AirflowApi
+    from sluice.model.airflow_names import ANSWERS
 
     dag_id, dag_run_id = str(run.origin.dag_id), str(run.origin.dag_run_id)
     with AirflowApi(session.airflow_connection()) as api:
         api.answer_gate(dag_id, dag_run_id, choice, comment)
         url = api.url(dag_id, dag_run_id)
     document: dict[str, Any] = {"run": run.id, "answer": choice.value, "via": "airflow", "url": url}
-    text = f"answered {LABELS[choice]!r} in Airflow, where the run goes on: {url}"
+    text = f"answered {ANSWERS[choice]!r} in Airflow, where the run goes on: {url}"
     output.result(document, lambda console: console.print(printable(text, "green"), soft_wrap=True))
     return ExitCode.DONE
 
