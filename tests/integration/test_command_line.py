@@ -66,6 +66,7 @@ def test_a_run_and_all_that_can_be_asked_about_it(sluice: CommandLine, database:
     told = sluice.ask("ledger", "hotels", "node/251055437")
     assert told["object"]["state"] == "live"
     assert [event["outcome"] for event in told["events"]] == ["created"]
+    assert sluice.ask("ledger", "node/251055437") == told
     shown = sluice.ask("review", "show", run)
     assert shown["review"]["figures"]["outcomes"] == {"created": HOTELS}
     assert len(shown["samples"]["created"]) == 20
@@ -172,6 +173,8 @@ def test_what_does_not_exist_is_named(sluice: CommandLine) -> None:
     assert "nope" in sluice.ask("show", "nope", code=1)["message"]
     assert "no review 'nope'" in sluice.ask("review", "show", "nope", code=1)["message"]
     assert "no object 'nope'" in sluice.ask("ledger", "hotels", "nope", code=1)["message"]
+    assert "no object 'nope'" in sluice.ask("ledger", "nope", code=1)["message"]
+    assert "at most one sync" in sluice.ask("ledger", "a", "b", "c", code=2)["message"]
     assert "nope" in sluice.ask("run", "hotels", "--inline", "--shards", "nope", code=2)["message"]
 
 

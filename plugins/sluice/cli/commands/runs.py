@@ -7,9 +7,10 @@ from rich.console import Console
 
 from sluice.cli.account import account_of, draw_account
 from sluice.cli.output import pairs, table
-from sluice.cli.session import AsJson, session_of
-from sluice.errors import NotFound
+from sluice.cli.session import AsJson, Session, session_of
+from sluice.errors import NotFound, SpecInvalid, UsageInvalid
 from sluice.model.base import ObjectKey, RunId
+from sluice.model.ledger import LedgerObject, ObjectEvent
 from sluice.model.lifecycle import RunStatus
 
 
@@ -50,21 +51,19 @@ def show(context: typer.Context, run: Annotated[str, typer.Argument(help="The ru
 
 def ledger(
     context: typer.Context,
-    sync: Annotated[str, typer.Argument(help="The name of the sync.")],
-    key: Annotated[str, typer.Argument(metavar="OBJECT", help="The object's natural key.")],
+    named: Annotated[
+        list[str],
+        typer.Argument(metavar="[SYNC] OBJECT", help="The object's natural key; a sync before it, to look in that one only."),
+    ],
     as_json: AsJson = False,
 ) -> None:
     """Tell all that became of one object.
 
-    Example: sluice ledger hotels node/251055437
+    Example: sluice ledger node/251055437
     """
     session = session_of(context)
     output = session.begin(as_json=as_json)
-    with session.services() as services:
-        kept = services.ledger(services.spec(sync))
-        found, events = kept.object(sync, ObjectKey(key)), kept.events(sync, ObjectKey(key))
-    if found is None and not events:
-        raise NotFound(f"the ledger of {sync} knows no object {key!r}: it was never published")
+    found, events = _looked_up(session, named)
 
     def draw(console: Console) -> None:
         if found is not None:
@@ -84,3 +83,29 @@ def ledger(
         console.print(table(["at", "what", "run", "publication", "old row hash", "new row hash"], rows))
 
     output.result({"object": found, "events": events}, draw)
+
+
+def _looked_up(session: Session, named: list[str]) -> tuple[LedgerObject | None, list[ObjectEvent]]:
+    """Return what the one sync that knows the object has of it."""
+    from sluice.adapters.spec_files import SpecFiles
+
+    if len(named) > len(("SYNC", "OBJECT")):
+        raise UsageInvalid(f"name one object, and before it at most one sync; not {' '.join(named)}")
+    *syncs, key = named
+    with session.services() as services:
+        known = {}
+        for sync in syncs or SpecFiles(session.settings().include).names():
+            try:
+                kept = services.ledger(services.spec(sync))
+            except SpecInvalid:
+                if syncs:
+                    raise
+                continue
+            found, events = kept.object(sync, ObjectKey(key)), kept.events(sync, ObjectKey(key))
+            if found or events:
+                known[sync] = found, events
+    if not known:
+        raise NotFound(f"the ledger{f' of {syncs[0]}' if syncs else ''} knows no object {key!r}: it was never published")
+    if len(known) > 1:
+        raise UsageInvalid(f"{', '.join(known)} know an object {key!r}: name one of them before it")
+    return next(iter(known.values()))
