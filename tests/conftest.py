@@ -1,5 +1,6 @@
 """Fixtures that hand tests a database, a bucket and a supplier of their own, on servers that one session shares."""
 
+import signal
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,9 @@ from sluice.cli.local.postgres import PostgresServer
 from sluice.cli.local.s3 import S3Server
 from sluice.ports import ConnectionInfo
 from tests.support import servers
+
+# A shell that starts the tests in the background has them ignore Ctrl-C, and with them all that they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

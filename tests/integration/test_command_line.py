@@ -3,7 +3,6 @@
 import json
 import signal
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -86,13 +85,10 @@ def test_an_interrupted_run_ends_at_once_and_is_gone_on_with(
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(0.5)
         process.send_signal(signal.SIGINT)
-        began = time.monotonic()
         _, told = process.communicate(timeout=30)
-        seconds = time.monotonic() - began
     assert process.returncode == 130, told
     assert "it goes on from the last checkpoint" in told
     assert "Traceback" not in told
-    assert seconds < 5  # about one second; more only where the processor is busy
     (run,) = sluice.ask("runs")["runs"]
     assert (run["status"], run["failure"]["error"]) == ("failed", "Interrupted")
     supplier.control(reset=True)
