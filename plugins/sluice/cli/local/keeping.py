@@ -3,6 +3,7 @@
 import json
 import secrets
 import socket
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -37,7 +38,7 @@ def kept_ports(path: Path, names: Sequence[str], companion: int = 0) -> dict[str
     ports: dict[str, int] = {}
     for name in names:
         port = kept.get(name)
-        if port is None or not is_free(port, companion):
+        if port is None or not comes_free(port, companion):
             port = free_port([*ports.values(), *kept.values()], companion)
         ports[name] = port
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -60,6 +61,14 @@ def free_port(taken: Sequence[int] = (), companion: int = 0) -> int:
         if port not in taken and is_free(port, companion):
             return port
     raise OSError(f"no port between {PORTS.start} and {PORTS.stop} is free on 127.0.0.1")
+
+
+def comes_free(port: int, companion: int = 0, patience: float = 1.0) -> bool:
+    """Whether the port is free, or is so soon: a server that has just been ended may still be about to let go of it."""
+    deadline = time.monotonic() + patience
+    while not (found := is_free(port, companion)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return found
 
 
 def is_free(port: int, companion: int = 0) -> bool:

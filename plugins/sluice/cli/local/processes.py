@@ -10,6 +10,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,12 +33,13 @@ class Stat:
     pid: int
     state: str
     session: int
+    threads: int
     started: int
 
     @property
     def is_alive(self) -> bool:
-        """Whether it still runs; a zombie does not."""
-        return self.state not in "ZX"
+        """Whether any of it still runs and may hold files and ports: more than a zombie whose threads have all ended."""
+        return self.state not in "ZX" or self.threads > 1
 
 
 def stat(pid: int) -> Stat | None:
@@ -47,7 +49,7 @@ def stat(pid: int) -> Stat | None:
     except OSError:
         return None
     fields = text[text.rindex(")") + 2 :].split()  # the name before it may hold anything
-    return Stat(pid, fields[0], int(fields[3]), int(fields[19]))
+    return Stat(pid, fields[0], int(fields[3]), int(fields[17]), int(fields[19]))
 
 
 class Process:
@@ -157,16 +159,20 @@ def wait_gone(pid: int, seconds: float) -> None:
 
 
 def kill_session(session: int) -> bool:
-    """End every process of a session by force; return whether there was one."""
-    found = False
-    for entry in PROC.iterdir():
-        if entry.name.isdigit() and (one := stat(int(entry.name))) is not None and one.session == session and one.is_alive:
-            found = True
-            try:
-                os.kill(one.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
-    return found
+    """End every process of a session by force, and wait for their ends; return whether there was one."""
+    found = members(session)
+    for pid in found:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    for pid in found:
+        wait_gone(pid, 5.0)
+    return bool(found)
+
+
+def members(session: int) -> list[int]:
+    """Return the processes of a session that are alive."""
+    every = (stat(int(entry.name)) for entry in PROC.iterdir() if entry.name.isdigit())
+    return [one.pid for one in every if one is not None and one.session == session and one.is_alive]
 
 
 def tail(log: Path, lines: int = 20) -> str:
