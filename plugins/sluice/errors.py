@@ -3,12 +3,15 @@
     SluiceError
     ├── Retryable           try again later; nothing is wrong with the request
     │   ├── SupplierUnavailable     time-out, reset, 5xx
-    │   │   └── RateLimited         429, or 503 with Retry-After
+    │   │   ├── RateLimited         429, or 503 with Retry-After
+    │   │   └── SupplierResting     the breaker is open: the supplier failed too often just now
     │   ├── StateUnavailable        the database of `sluice_state` cannot be reached
     │   ├── TargetUnavailable       the target's database cannot be reached
     │   ├── ArtifactsUnavailable    the object store cannot be reached
     │   ├── AirflowUnavailable      Airflow's REST API cannot be reached
     │   ├── FlightTaken             another run of the same request is alive
+    │   ├── NoProgress              the step came no further for too long
+    │   ├── RedoNeeded              what a step needs was damaged, and is marked to be made again
     │   └── LedgerMoved             the ledger changed between review and publication
     ├── Permanent           do not repeat; a person has to mend something
     │   ├── SpecInvalid             the YAML of a sync or of the stages
@@ -17,6 +20,7 @@
     │   ├── NotFound                no such run, review, object
     │   ├── IllegalTransition       a status that may not follow another
     │   ├── StateTooNew             a row written by a newer Sluice
+    │   ├── StateUnreadable         a row that no release can read
     │   ├── SchemaOutdated          the migrations have not been run
     │   ├── SupplierRefused         401, 403, 404 and other 4xx
     │   ├── AnswerUnusable          a response that is not what the spec declares
@@ -29,12 +33,14 @@
     │   ├── ReviewNotApproved       publish was asked for without an approval
     │   ├── ApprovalVoid            the approval is of something else than what is staged
     │   ├── TargetMismatch          the table differs from what the spec declares
+    │   ├── WaitedInVain            the run of the same request did not end in time
     │   ├── RunIncomplete           a run that ended failed, or with shards missing
     │   ├── ShardsFailed            shards that could not be brought in
     │   ├── StackFailed             a service of the local stack did not come up, or went down
     │   └── StackRunning            the local stack of this folder runs already
     ├── OutcomeUnknown      look before repeating
-    │   └── CommitUnconfirmed       the answer to a commit was lost
+    │   ├── CommitUnconfirmed       the answer to a commit was lost
+    │   └── CallUnconfirmed         the answer to a call with side effects was lost
     └── Fenced              somebody else owns this now; stop quietly
 
 The docstring of a leaf is its default message. `scope` says how far the error reaches: one object, one shard or the
@@ -95,6 +101,10 @@ class RateLimited(SupplierUnavailable):
         self.retry_after = retry_after
 
 
+class SupplierResting(SupplierUnavailable):
+    """The supplier failed too often just now, so it is left alone for a while; `until` says when one try is let through."""
+
+
 class StateUnavailable(Retryable):
     """The state database (connection sluice_state) cannot be reached."""
 
@@ -113,6 +123,14 @@ class AirflowUnavailable(Retryable):
 
 class FlightTaken(Retryable):
     """Another run of the same request is alive."""
+
+
+class NoProgress(Retryable):
+    """The step came no further for too long, so it gave its request up for another worker to take over."""
+
+
+class RedoNeeded(Retryable):
+    """What this step needs was lost or damaged; it is marked, and made again by the next try."""
 
 
 class LedgerMoved(Retryable):
@@ -145,6 +163,10 @@ class IllegalTransition(Permanent):
 
 class StateTooNew(Permanent):
     """A row was written by a newer Sluice; let a worker of that version take it."""
+
+
+class StateUnreadable(Permanent):
+    """A row of state cannot be read; what it stands for has to be rebuilt from artifacts."""
 
 
 class SchemaOutdated(Permanent):
@@ -201,6 +223,10 @@ class TargetMismatch(Permanent):
     """The target table differs from what the spec declares."""
 
 
+class WaitedInVain(Permanent):
+    """Another run of the same request did not end within the stage's wait_timeout."""
+
+
 class RunIncomplete(Permanent):
     """The run did not bring in everything."""
 
@@ -221,3 +247,7 @@ class StackRunning(Permanent):
 
 class CommitUnconfirmed(OutcomeUnknown):
     """The connection was lost while a commit was under way."""
+
+
+class CallUnconfirmed(OutcomeUnknown):
+    """The answer to a call with side effects was lost; it is repeated under the same key."""

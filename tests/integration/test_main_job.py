@@ -30,7 +30,7 @@ def sluice(tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo, 
     _edit(
         project / "include/stages.yaml",
         lambda stages: stages["defaults"].update(
-            chunk_bytes=1, lease_ttl="2s", retry={"attempts": 2, "base": "0s", "cap": "0s"}
+            chunk_bytes=1, lease_ttl="2s", heartbeat="0.5s", retry={"attempts": 2, "base": "0s", "cap": "0s"}
         ),
     )
     known = {

@@ -7,12 +7,13 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 
+from sluice.adapters import stage_rules
 from sluice.adapters.spec_problems import problems_of, suggest
 from sluice.adapters.spec_rules import broken_rules
 from sluice.adapters.yaml_positions import Path, Problem, YamlTree, parse_yaml
 from sluice.errors import SpecInvalid
 from sluice.model.spec import NAME_PATTERN, STAGE_PATTERN, SyncSpec
-from sluice.model.stage import RetryPolicy, StagePolicy, StageRegistry
+from sluice.model.stage import StagePolicy, StageRegistry
 
 STAGES_FILE: Final = "stages.yaml"
 SYNCS_FOLDER: Final = "syncs"
@@ -122,7 +123,7 @@ class _Stages:
         _, wrong = _validated(StageRegistry, root, self._tree.texts)
         self._problems += wrong
         for name, policy in self.merged.items():
-            self._problems += self._retry_rule(name, policy)
+            self._problems += self._broken_rules(name, policy)
 
     def problems(self) -> list[str]:
         """Return every problem of the file."""
@@ -147,16 +148,12 @@ class _Stages:
             return problem._replace(path=inherited)
         return problem
 
-    def _retry_rule(self, name: str, policy: Any) -> Iterable[Problem]:
-        try:
-            retry = RetryPolicy.model_validate(policy["retry"])
-        except (ValidationError, KeyError, TypeError):
-            return
-        if retry.base > retry.cap:
-            owner: Path = ("stages", name, "retry")
-            key = "base" if (*owner, "base") in self._tree.lines or (*owner, "cap") not in self._tree.lines else "cap"
-            base, cap = (f"{value.total_seconds():g}s" for value in (retry.base, retry.cap))
-            yield Problem((*owner, key), f"base is {base}, longer than cap, which is {cap}")
+    def _broken_rules(self, name: str, policy: Any) -> Iterable[Problem]:
+        """Yield each broken rule at the first of its keys that the stage itself has written, else at one of the defaults."""
+        for keys, message in stage_rules.broken_rules(policy):
+            own = [key for key in keys if ("stages", name, *key) in self._tree.lines]
+            inherited = [key for key in keys if ("defaults", *key) in self._tree.lines]
+            yield Problem(("stages", name, *(own or inherited or keys)[0]), message)
 
 
 def _read(file: FilePath) -> tuple[YamlTree, list[Problem]]:

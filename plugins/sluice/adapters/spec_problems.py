@@ -25,6 +25,8 @@ _EXPECTED: Final = {
     "int_type": "a whole number",
     "int_parsing": "a whole number",
     "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
     "bool_type": "true or false",
     "bool_parsing": "true or false",
     "dict_type": "a mapping",

@@ -42,6 +42,7 @@ def admit(services: Services, request: RunRequest, run_id: RunId) -> Run:
             window=request.window,
             shards=tuple(sorted(set(request.shards))),
             review=request.review,
+            force=request.force,
             spec_hash=spec_hash,
             transformer_version=spec.version,
             origin=request.origin,

@@ -10,11 +10,14 @@ event may leave, so that losing a race is an error and not silence.
 *Run.* A run is `pending` from admission until its first step enters it, `running` while a step works, `waiting` while a
 person decides. `settle` ends it: `succeeded` (every shard came in, what was approved is published), `partial` (some
 shards failed; the others are published), `failed`, or `cancelled` (a person rejected the review or called the run off).
+A run also waits while another one of the same request works: it *follows* that run, and ends as that one does. A request
+that was answered just now is *replayed*: its run has succeeded at once, with the earlier run's result.
 Clearing a failed shard in Airflow, or running the request again, *reopens* a run that did not succeed; its checkpoints
 are still there, so it goes on where it stood. A run that succeeded is over.
 
 *Shard.* `pending`, then `running` from its first claim until its last chunk is transformed: `succeeded`. A shard that gave
-up is `failed` and may be claimed again; its cursor stands. `skipped` is a person's decision.
+up is `failed` and may be claimed again; its cursor stands. `skipped` is a person's decision. Where stored bytes turn out
+lost or damaged, the shard is `pending` again: *redone* from its raw chunks, or *restarted* from its first page.
 
 *Review.* Policy gives the first verdict. `auto-approved` is final. `needs-human` and `blocked` wait for a decision
 (`approved`, `approved-without-deletes`, `rejected`), for the clock (`expired`), or for a newer review that covers them
@@ -43,6 +46,8 @@ class RunEvent(StrEnum):
     """What may happen to a run."""
 
     ENTER = "enter"
+    FOLLOW = "follow"
+    REPLAY = "replay"
     PARK = "park"
     SUCCEED = "succeed"
     END_PARTIAL = "end-partial"
@@ -68,6 +73,8 @@ class ShardEvent(StrEnum):
     SUCCEED = "succeed"
     FAIL = "fail"
     SKIP = "skip"
+    REDO = "redo"
+    RESTART = "restart"
 
 
 class Verdict(StrEnum):
@@ -115,8 +122,11 @@ RUN_TRANSITIONS: Final[dict[tuple[RunStatus, RunEvent], RunStatus]] = {
     **{(status, RunEvent.ENTER): RunStatus.RUNNING for status in _UNFINISHED},
     (RunStatus.RUNNING, RunEvent.PARK): RunStatus.WAITING,
     (RunStatus.WAITING, RunEvent.PARK): RunStatus.WAITING,
-    (RunStatus.RUNNING, RunEvent.SUCCEED): RunStatus.SUCCEEDED,
-    (RunStatus.RUNNING, RunEvent.END_PARTIAL): RunStatus.PARTIAL,
+    (RunStatus.PENDING, RunEvent.FOLLOW): RunStatus.WAITING,
+    (RunStatus.WAITING, RunEvent.FOLLOW): RunStatus.WAITING,
+    (RunStatus.PENDING, RunEvent.REPLAY): RunStatus.SUCCEEDED,
+    **{(status, RunEvent.SUCCEED): RunStatus.SUCCEEDED for status in (RunStatus.RUNNING, RunStatus.WAITING)},
+    **{(status, RunEvent.END_PARTIAL): RunStatus.PARTIAL for status in (RunStatus.RUNNING, RunStatus.WAITING)},
     **{(status, RunEvent.FAIL): RunStatus.FAILED for status in _UNFINISHED},
     **{(status, RunEvent.CANCEL): RunStatus.CANCELLED for status in _UNFINISHED},
     (RunStatus.PARTIAL, RunEvent.REOPEN): RunStatus.RUNNING,
@@ -132,6 +142,11 @@ SHARD_TRANSITIONS: Final[dict[tuple[ShardStatus, ShardEvent], ShardStatus]] = {
     (ShardStatus.RUNNING, ShardEvent.FAIL): ShardStatus.FAILED,
     (ShardStatus.PENDING, ShardEvent.SKIP): ShardStatus.SKIPPED,
     (ShardStatus.FAILED, ShardEvent.SKIP): ShardStatus.SKIPPED,
+    **{
+        (status, event): ShardStatus.PENDING
+        for status in (ShardStatus.PENDING, ShardStatus.RUNNING, ShardStatus.SUCCEEDED, ShardStatus.FAILED)
+        for event in (ShardEvent.REDO, ShardEvent.RESTART)
+    },
 }
 
 _WAITING_VERDICTS = (Verdict.NEEDS_HUMAN, Verdict.BLOCKED)

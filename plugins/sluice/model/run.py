@@ -11,7 +11,7 @@ from sluice.model.base import Frozen, RunId, ShardKey, Token
 from sluice.model.lifecycle import RunStatus, Step
 from sluice.model.scalars import parse_moment
 
-RUN_STATE_VERSION: Final = 1
+RUN_STATE_VERSION: Final = 2
 
 
 class Mode(StrEnum):
@@ -73,6 +73,7 @@ class RunRequest(Frozen):
     window: Window | None = None
     shards: tuple[ShardKey, ...] = Field(default=(), description="empty: all of them")
     review: ReviewMode = ReviewMode.POLICY
+    force: bool = Field(default=False, description="do it again, whatever another run of the same request has brought")
     origin: "Origin"
 
 
@@ -112,16 +113,19 @@ class Run(Frozen):
     window: Window | None
     shards: tuple[ShardKey, ...] = Field(description="the subset asked for; empty: all")
     review: ReviewMode
+    force: bool = Field(default=False, description="nobody else's result or checkpoints will do")
     spec_hash: str
     transformer_version: int
     origin: Origin
     status: RunStatus
     step: Step
     token: Token
+    follows: RunId | None = Field(default=None, description="the run of the same request whose outcome this one takes")
     failure: Failure | None = None
     state_version: int = RUN_STATE_VERSION
     created_at: datetime
     finished_at: datetime | None = None
+    expires_at: datetime | None = Field(default=None, description="when its state may be removed; None while it may go on")
 
     @property
     def log_context(self) -> dict[str, str]:

@@ -64,6 +64,23 @@ Size = Annotated[int, BeforeValidator(_parse_size), Field(gt=0)]
 """A number of bytes; in YAML with a decimal unit (1 MB is 1,000,000 bytes)."""
 
 
+def _parse_share(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return value
+    if isinstance(value, str) and (match := re.fullmatch(r"(\d{1,3}(?:\.\d{1,6})?)\s*%", value, re.ASCII)):
+        return Decimal(match[1]) / 100
+    raise ValueError(f"{as_written(value)} is no share: a number and a percent sign, above 0% and up to 100%: 50% or 2.5%")
+
+
+Share = Annotated[
+    Decimal,
+    BeforeValidator(_parse_share),
+    Field(gt=0, le=1),
+    PlainSerializer(lambda share: f"{share * 100:f}%", when_used="json"),
+]
+"""A share of a total, above nothing; in YAML with a percent sign."""
+
+
 class Limit(Frozen):
     """How many objects may have an outcome: a number, or a share of a total."""
 

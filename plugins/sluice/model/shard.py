@@ -9,7 +9,7 @@ from sluice.model.base import Frozen, RunId, ShardKey, Token
 from sluice.model.lifecycle import ShardStatus
 from sluice.model.run import Failure
 
-SHARD_STATE_VERSION: Final = 1
+SHARD_STATE_VERSION: Final = 2
 
 
 class ShardPlan(Frozen):
@@ -30,6 +30,7 @@ class Shard(Frozen):
     key: ShardKey
     params: dict[str, str]
     status: ShardStatus
+    epoch: int = Field(default=0, ge=0, description="how often it was begun again from its first page")
     cursor: JsonValue = None
     exhausted: bool = False
     watermark: str | None = Field(default=None, description="the lower bound its requests use, fixed when it was planned")

@@ -1,12 +1,12 @@
 """Stages: the closed list of business categories, each with the policy that governs its runs."""
 
 from datetime import timedelta
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
 from sluice.model.base import Frozen
-from sluice.model.scalars import Duration, Size
+from sluice.model.scalars import Duration, Share, Size
 
 
 def _more_than_nothing(value: timedelta) -> timedelta:
@@ -35,25 +35,84 @@ class Timeouts(Frozen):
     step: Positive = Field(default="6h", validate_default=True, description="one attempt of one Airflow task")
 
 
+class BreakerPolicy(Frozen):
+    """When a supplier that keeps failing is left alone for a while, by all workers of the stage."""
+
+    window: Positive = Field(default="1m", validate_default=True, description="the span in which failures are counted")
+    failure_rate: Share = Field(default="50%", validate_default=True, description="opens from this share of failed tries on")
+    open_for: Positive = Field(default="30s", validate_default=True, description="then one try is let through, to see")
+
+
+class CachePolicy(Frozen):
+    """How much of the artifacts a worker keeps on its own disk. The object store stays the truth."""
+
+    size: Size = Field(default="1GB", validate_default=True, description="least recently used artifacts go above this")
+    age: Duration = Field(default="1d", validate_default=True, description="artifacts go after this; 0s keeps none")
+
+
+class Alerts(Frozen):
+    """After how many runs of a sync in a row that did not succeed somebody is told."""
+
+    warn: int = Field(default=1, ge=1, le=1000, strict=True, description="runs in a row, then a warning")
+    page: int = Field(default=3, ge=1, le=1000, strict=True, description="runs in a row, then somebody is woken")
+
+
 class StagePolicy(Frozen):
     """What governs the runs of one stage."""
 
     lease_ttl: Positive = Field(
         default="60s", validate_default=True, description="how long a run without any sign of life keeps its request"
     )
+    heartbeat: Positive = Field(default="15s", validate_default=True, description="between two signs of life of a worker")
+    no_progress_timeout: Positive = Field(
+        default="15m", validate_default=True, description="a step that came no further for so long gives its request up"
+    )
+    wait_timeout: Positive = Field(
+        default="12h", validate_default=True, description="how long a run waits for another of the same request"
+    )
+    result_ttl: Duration = Field(
+        default="0s", validate_default=True, description="a request asked again within this gets the result it had; 0s: never"
+    )
+    takeover: Duration = Field(
+        default="1d", validate_default=True, description="oldest checkpoints of a dead run to go on from; 0s: start afresh"
+    )
     groups: int = Field(
         default=32, ge=1, le=500, strict=True, description="at most so many mapped Airflow tasks for a run's shards"
     )
     max_parallel_shards: int = Field(default=4, ge=1, le=1000, strict=True, description="slots of the stage's Airflow pool")
+    requests_per_second: float | None = Field(
+        default=None, gt=0, le=10_000, description="to one host, by all workers of the stage together; null: no limit"
+    )
     task_retries: int = Field(default=2, ge=0, le=50, strict=True, description="retries of one Airflow task")
     task_retry_delay: Duration = Field(default="30s", validate_default=True, description="wait between two tries of a task")
     retry: RetryPolicy = RetryPolicy()
+    breaker: BreakerPolicy = BreakerPolicy()
     timeouts: Timeouts = Timeouts()
     chunk_bytes: Size = Field(default="16MB", validate_default=True, description="a raw chunk closes at this size")
     chunk_age: Duration = Field(default="10s", validate_default=True, description="a raw chunk closes after this time")
     max_body: Size = Field(default="64MB", validate_default=True, description="largest answer, after decompression")
-    artifact_ttl: Duration = Field(default="90d", validate_default=True, description="how long artifacts are kept")
     compression: int = Field(default=1, ge=1, le=19, strict=True, description="zstd level of raw artifacts")
+    local_cache: CachePolicy = CachePolicy()
+    artifact_ttl: Duration = Field(default="90d", validate_default=True, description="how long artifacts are kept")
+    state_ttl: Duration = Field(default="365d", validate_default=True, description="task state: how long ended runs are kept")
+    session_ttl: Duration = Field(
+        default="7d", validate_default=True, description="session state: how long events and progress of ended runs are kept"
+    )
+    idempotency_ttl: Duration = Field(
+        default="7d", validate_default=True, description="control state: how long the results of calls to others are kept"
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="what is less is not logged")
+    alerts: Alerts = Alerts()
+
+    @property
+    def longest_run(self) -> timedelta:
+        """How long one task may go on, all its tries together."""
+        return (self.task_retries + 1) * self.timeouts.step
+
+    @property
+    def retry_window(self) -> timedelta:
+        """How long the waits between the tries of one task add up to."""
+        return self.task_retries * self.task_retry_delay
 
 
 class StageRegistry(Frozen):

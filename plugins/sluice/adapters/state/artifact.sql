@@ -9,11 +9,12 @@ on conflict (run, kind, coalesce(shard, ''), seq, variant) do update set
     bytes = excluded.bytes,
     sha256 = excluded.sha256,
     records = excluded.records,
-    expires_at = excluded.expires_at
-where (held.key, held.sha256) is distinct from (excluded.key, excluded.sha256)
+    expires_at = excluded.expires_at,
+    superseded_at = null
+where (held.key, held.sha256, held.superseded_at) is distinct from (excluded.key, excluded.sha256, null)
 
 -- name: of_run
--- The pointers of one kind, of one shard or of all and the run itself.
+-- The pointers of one kind that count, of one shard or of all and the run itself.
 select * from sluice_state.artifact
-where run = %(run)s and kind = %(kind)s and (%(shard)s::text is null or shard = %(shard)s)
+where run = %(run)s and kind = %(kind)s and (%(shard)s::text is null or shard = %(shard)s) and superseded_at is null
 order by coalesce(shard, ''), seq, variant

@@ -11,10 +11,10 @@ returning key, status, failure_message = %(failure_message)s as was_under_way
 -- name: adopt_shards
 -- Copy the checkpoints of another run's shards, where they are fresh: what was not finished is pending again.
 insert into sluice_state.shard (
-    run, key, params, status, cursor, exhausted, watermark, high_mark, chunks, pages, records, state_version, progress_at
+    run, key, params, status, epoch, cursor, exhausted, watermark, high_mark, chunks, pages, records, state_version, progress_at
 )
-select %(run)s, key, params, case when status = %(finished)s then status else %(pending)s end, cursor, exhausted, watermark,
-    high_mark, chunks, pages, records, state_version, progress_at
+select %(run)s, key, params, case when status = %(finished)s then status else %(pending)s end, epoch, cursor, exhausted,
+    watermark, high_mark, chunks, pages, records, state_version, progress_at
 from sluice_state.shard where run = %(donor)s and progress_at > now() - %(fresh)s::interval
 order by key
 returning key
@@ -25,5 +25,5 @@ insert into sluice_state.artifact (run, sync, kind, shard, seq, variant, key, by
 select shard.run, artifact.sync, artifact.kind, artifact.shard, artifact.seq, artifact.variant, artifact.key, artifact.bytes,
     artifact.sha256, artifact.records, artifact.expires_at, artifact.pinned
 from sluice_state.artifact join sluice_state.shard on shard.run = %(run)s and shard.key = artifact.shard
-where artifact.run = %(donor)s and artifact.kind = any(%(kinds)s)
+where artifact.run = %(donor)s and artifact.kind = any(%(kinds)s) and artifact.superseded_at is null
 order by artifact.id

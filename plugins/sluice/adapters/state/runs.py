@@ -128,16 +128,19 @@ def run_from_row(row: DictRow) -> Run:
         window=Window(start=row["window_start"], end=row["window_end"]) if row["window_start"] else None,
         shards=tuple(ShardKey(key) for key in row["shards"]),
         review=ReviewMode(row["review_mode"]),
+        force=row["force"],
         spec_hash=row["spec_hash"],
         transformer_version=row["transformer_version"],
         origin=Origin(dag_id=row["dag_id"], dag_run_id=row["dag_run_id"]),
         status=RunStatus(row["status"]),
         step=Step(row["step"]),
         token=Token(row["token"]),
+        follows=RunId(row["follows"]) if row["follows"] is not None else None,
         failure=failure_from_row(row),
         state_version=row["state_version"],
         created_at=row["created_at"],
         finished_at=row["finished_at"],
+        expires_at=row["expires_at"],
     )
 
 
@@ -153,6 +156,7 @@ def _columns(run: Run) -> dict[str, Any]:
         "window_end": run.window.end if run.window else None,
         "shards": list(run.shards),
         "review_mode": run.review,
+        "force": run.force,
         "spec_hash": run.spec_hash,
         "transformer_version": run.transformer_version,
         "dag_id": run.origin.dag_id,

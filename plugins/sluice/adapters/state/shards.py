@@ -109,6 +109,7 @@ def shard_from_row(row: DictRow) -> Shard:
         key=ShardKey(row["key"]),
         params=row["params"],
         status=ShardStatus(row["status"]),
+        epoch=row["epoch"],
         cursor=row["cursor"],
         exhausted=row["exhausted"],
         watermark=row["watermark"],
