@@ -26,6 +26,12 @@ class Clock(Protocol):
     def now(self) -> datetime:
         """Return the present instant, aware, in UTC."""
 
+    def elapsed(self) -> float:
+        """Return seconds since some moment, which no change of the computer's clock affects: for measuring spans."""
+
+    def wait(self, span: timedelta) -> None:
+        """Return after that span."""
+
     def wait_until(self, instant: datetime) -> None:
         """Return once that instant has come."""
 
@@ -49,6 +55,13 @@ class Connections(Protocol):
 
     def get(self, conn_id: str) -> ConnectionInfo:
         """Return the connection; raise `ConnectionInvalid`, saying how to define it, if there is none."""
+
+
+class Metrics(Protocol):
+    """Counts for whoever watches; `airflow_glue` supplies Airflow's own. Names and labels come from closed lists."""
+
+    def count(self, name: str, number: int = 1, **labels: str) -> None:
+        """Count so many more; never raises, never waits."""
 
 
 class RunStore(Protocol):
@@ -337,6 +350,7 @@ class Services:
     """Everything a step may use. Built by `wiring` alone."""
 
     clock: Clock
+    metrics: Metrics
     runs: RunStore
     shards: ShardStore
     pointers: PointerStore

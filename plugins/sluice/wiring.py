@@ -8,6 +8,7 @@ from sluice.adapters.artifacts.codec import ZstdChunkCodec
 from sluice.adapters.artifacts.s3 import S3ArtifactStore
 from sluice.adapters.clock import SystemClock
 from sluice.adapters.ledger.store import PostgresLedger
+from sluice.adapters.metrics import LoggedMetrics
 from sluice.adapters.postgres import Database
 from sluice.adapters.sources.rest import RestSource
 from sluice.adapters.spec_files import SpecFiles
@@ -24,16 +25,17 @@ from sluice.errors import StateUnavailable, TargetUnavailable
 from sluice.model.connections import ARTIFACTS, STATE
 from sluice.model.spec import SyncSpec
 from sluice.model.stage import StagePolicy
-from sluice.ports import Connections, Services, Source
+from sluice.ports import Connections, Metrics, Services, Source
 from sluice.settings import Settings
 
 
 @contextmanager
-def open_services(settings: Settings, connections: Connections) -> Iterator[Services]:
+def open_services(settings: Settings, connections: Connections, metrics: Metrics | None = None) -> Iterator[Services]:
     """Build the services of this process; what they opened is closed when the context ends.
 
-    Nothing is connected to before it is used. Raises `ConnectionInvalid` if a connection is not defined.
+    Without `metrics`, counts go to the log. Nothing is connected to before it is used. Raises `ConnectionInvalid` if a connection is not defined.
     """
+    metrics = metrics or LoggedMetrics()
     with ExitStack() as stack:
 
         @cache
@@ -50,6 +52,7 @@ def open_services(settings: Settings, connections: Connections) -> Iterator[Serv
         specs = SpecFiles(settings.include)
         yield Services(
             clock=SystemClock(),
+            metrics=metrics,
             runs=PostgresRunStore(state),
             shards=PostgresShardStore(state),
             pointers=PostgresPointerStore(state),

@@ -29,3 +29,11 @@ def test_waiting_ends_when_the_instant_has_come(clock: Clock) -> None:
     assert reached >= instant
     clock.wait_until(instant - timedelta(days=1))
     assert clock.now() >= reached
+
+
+def test_a_span_is_waited_for_and_measured(clock: Clock) -> None:
+    """What has elapsed grows by at least what was waited for."""
+    began = clock.elapsed()
+    clock.wait(timedelta(milliseconds=1))
+    clock.wait(timedelta(seconds=-1))
+    assert clock.elapsed() >= began + 0.001

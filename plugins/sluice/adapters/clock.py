@@ -1,7 +1,7 @@
 """The time of this machine."""
 
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 
 class SystemClock:
@@ -10,6 +10,14 @@ class SystemClock:
     def now(self) -> datetime:
         """Return the present instant."""
         return datetime.now(UTC)
+
+    def elapsed(self) -> float:
+        """Return the seconds of the monotonic clock."""
+        return time.monotonic()
+
+    def wait(self, span: timedelta) -> None:
+        """Sleep for that span; not at all if it is negative."""
+        time.sleep(max(0.0, span.total_seconds()))
 
     def wait_until(self, instant: datetime) -> None:
         """Sleep until that instant has come; not at all if it has."""

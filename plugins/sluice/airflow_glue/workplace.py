@@ -42,11 +42,13 @@ def settings(include: Path | None = None) -> Settings:
 def working(step: Step, include: Path) -> Iterator[Workplace]:
     """Open the services for one attempt of one task; what is logged meanwhile names run, step and attempt."""
     from sluice.airflow_glue.connections import AirflowConnections
+    from sluice.airflow_glue.metrics import AirflowMetrics
     from sluice.wiring import open_services
 
     context = get_current_context()
     dag_run = context["dag_run"]
     run_id = run_id_of(dag_run.dag_id, dag_run.run_id)
     bound = structlog.contextvars.bound_contextvars(run=run_id, step=step.value, attempt=context["ti"].try_number)
-    with airflow_outcomes(), bound, open_services(settings(include), AirflowConnections()) as services:
+    opened = open_services(settings(include), AirflowConnections(), AirflowMetrics())
+    with airflow_outcomes(), bound, opened as services:
         yield Workplace(services=services, run_id=run_id, context=context)

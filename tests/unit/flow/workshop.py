@@ -25,6 +25,7 @@ from tests.unit.fakes.chunk_codec import PlainChunkCodec
 from tests.unit.fakes.dead_letter_store import MemoryDeadLetterStore
 from tests.unit.fakes.ledger import MemoryLedger
 from tests.unit.fakes.memory import Memory
+from tests.unit.fakes.metrics import MemoryMetrics
 from tests.unit.fakes.pointer_store import MemoryPointerStore
 from tests.unit.fakes.review_store import MemoryReviewStore
 from tests.unit.fakes.run_store import MemoryRunStore
@@ -78,6 +79,7 @@ class Workshop:
     policy: StagePolicy = field(default_factory=StagePolicy)
     supplier: Source = field(default_factory=lambda: ListedSource([]))
     memory: Memory = field(default_factory=Memory)
+    metrics: MemoryMetrics = field(default_factory=MemoryMetrics)
     artifacts: MemoryArtifactStore = field(default_factory=MemoryArtifactStore)
     codec: PlainChunkCodec = field(default_factory=PlainChunkCodec)
     shards: MemoryShardStore | None = None
@@ -89,6 +91,7 @@ class Workshop:
         target = self.target
         return Services(
             clock=self.memory.clock,
+            metrics=self.metrics,
             runs=MemoryRunStore(self.memory),
             shards=self.shards or MemoryShardStore(self.memory),
             pointers=MemoryPointerStore(self.memory),
