@@ -1,0 +1,48 @@
+"""The laboratory as a fixture, how much of it is asked for, and the line that counts faults at the end of the session."""
+
+import os
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sluice.cli.local.postgres import PostgresServer
+from sluice.cli.local.s3 import S3Server
+from tests.chaos.lab import Lab
+from tests.chaos.story import STAGES, SYNC
+from tests.chaos.workers import open_nursery
+from tests.support import servers
+
+_TALLIES = pytest.StashKey[list[Lab]]()
+
+
+@pytest.fixture(scope="session")
+def is_full() -> bool:
+    """Whether all experiments are asked for, as `make chaos` does, and not the sample that fits among the other tests."""
+    return os.environ.get("CHAOS") == "full"
+
+
+@pytest.fixture(scope="session")
+def lab(
+    request: pytest.FixtureRequest, postgres: PostgresServer, migrated_template: str, s3: S3Server, session_folder: Path
+) -> Iterator[Lab]:
+    """The laboratory."""
+    include = session_folder / "chaos" / "include"
+    (include / "syncs").mkdir(parents=True)
+    (include / "syncs" / "things.yaml").write_text(SYNC, encoding="utf-8")
+    (include / "stages.yaml").write_text(STAGES, encoding="utf-8")
+    bucket = servers.new_bucket(s3, f"chaos-{uuid.uuid4().hex}")
+    with open_nursery() as nursery:
+        made = Lab(postgres, migrated_template, bucket, nursery, include)
+        request.config.stash.setdefault(_TALLIES, []).append(made)
+        yield made
+        made.close()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say how many faults were injected and survived."""
+    for made in config.stash.get(_TALLIES, []):
+        terminalreporter.section("chaos")
+        for line in made.tally.lines():
+            terminalreporter.write_line(line)
