@@ -9,8 +9,10 @@
     │   ├── TargetUnavailable       the target's database cannot be reached
     │   ├── ArtifactsUnavailable    the object store cannot be reached
     │   ├── AirflowUnavailable      Airflow's REST API cannot be reached
+    │   ├── ReceiverUnavailable     who is called by a webhook cannot be reached
     │   ├── FlightTaken             another run of the same request is alive
     │   ├── NoProgress              the step came no further for too long
+    │   ├── StateTooNew             a row written by a newer Sluice, whose workers will take it
     │   ├── RedoNeeded              what a step needs was damaged, and is marked to be made again
     │   └── LedgerMoved             the ledger changed between review and publication
     ├── Permanent           do not repeat; a person has to mend something
@@ -19,8 +21,7 @@
     │   ├── ConnectionInvalid       an Airflow connection is missing or incomplete
     │   ├── NotFound                no such run, review, object
     │   ├── IllegalTransition       a status that may not follow another
-    │   ├── StateTooNew             a row written by a newer Sluice
-    │   ├── StateUnreadable         a row that no release can read
+    │   ├── StateUnreadable         a row that no release can read, and that could not be rebuilt
     │   ├── SchemaOutdated          the migrations have not been run
     │   ├── SupplierRefused         401, 403, 404 and other 4xx
     │   ├── AnswerUnusable          a response that is not what the spec declares
@@ -121,12 +122,22 @@ class AirflowUnavailable(Retryable):
     """Airflow's REST API (connection sluice_airflow) cannot be reached."""
 
 
+class ReceiverUnavailable(Retryable):
+    """The receiver of a webhook cannot be reached, or answers with a server error."""
+
+
 class FlightTaken(Retryable):
     """Another run of the same request is alive."""
 
 
 class NoProgress(Retryable):
     """The step came no further for too long, so it gave its request up for another worker to take over."""
+
+    scope = Scope.SHARD
+
+
+class StateTooNew(Retryable):
+    """State was written by a newer Sluice; a worker of that release will take it."""
 
 
 class RedoNeeded(Retryable):
@@ -159,10 +170,6 @@ class NotFound(Permanent):
 
 class IllegalTransition(Permanent):
     """A status may not follow another."""
-
-
-class StateTooNew(Permanent):
-    """A row was written by a newer Sluice; let a worker of that version take it."""
 
 
 class StateUnreadable(Permanent):

@@ -8,15 +8,17 @@ from typing import Protocol
 
 from pydantic import JsonValue
 
+from sluice.model.alert import Alert
 from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
 from sluice.model.base import ObjectKey, ReviewId, RunId, ShardKey, Token
+from sluice.model.call import Call, CallResult
 from sluice.model.ledger import LedgerObject, ObjectEvent, Outcome, Publication, Remembered
 from sluice.model.lifecycle import RunEvent, RunStatus, Step
 from sluice.model.reject import DeadLetter, Reject
 from sluice.model.review import Decision, Review
 from sluice.model.run import Failure, Run
 from sluice.model.shard import Shard, ShardPlan
-from sluice.model.spec import SyncSpec
+from sluice.model.spec import SyncSpec, WebhookSpec
 from sluice.model.stage import StagePolicy
 
 
@@ -67,11 +69,12 @@ class Metrics(Protocol):
 class RunStore(Protocol):
     """The runs. Each write is one transaction, with its event in it."""
 
-    def open(self, run: Run, lease_ttl: timedelta) -> Run:
-        """Take the flight of `run.request_key` and insert the run, `pending`, with a new token.
+    def open(self, run: Run, policy: StagePolicy) -> Run:
+        """Insert the run, and decide by `guard.flight` what becomes of it: return it with a new token.
 
-        Idempotent by run id: one that exists is returned as it is. Raises `FlightTaken` (facts: `owner`, `expires_at`)
-        while another unfinished run of the same request key has a lease that has not expired.
+        It has the flight of its request key and is `pending`; or it follows another run that is alive, and is `waiting`; or
+        it has an earlier run's result, and has `succeeded`. Idempotent by run id: a run that works itself, or has succeeded, is
+        returned as it is. Opening a follower again is how it looks what has become of its owner.
         """
 
     def get(self, run: RunId) -> Run:
@@ -89,6 +92,15 @@ class RunStore(Protocol):
 
         An event that ends or parks the run releases its flight.
         """
+
+    def renew(self, run: Run, lease_ttl: timedelta) -> None:
+        """Let the run's flight last for another `lease_ttl`; `Fenced` on an older token, or if another run has it.
+
+        A run that does not run any more, since it ended or waits, takes no flight back.
+        """
+
+    def next_token(self, run: Run) -> Run:
+        """Exchange the token that `run` carries for a newer one; `Fenced` unless it still is the run's."""
 
     def recent(self, sync: str | None, statuses: Sequence[RunStatus], limit: int) -> list[Run]:
         """Return the newest runs first, filtered where a filter is given."""
@@ -118,6 +130,9 @@ class ShardStore(Protocol):
 
         `shard` carries the new cursor; its token must still be the row's, else `Fenced`. Returns the row.
         """
+
+    def renew(self, shard: Shard, lease_ttl: timedelta) -> None:
+        """Let the flight of the shard's run last for another `lease_ttl`; `Fenced` on an older token."""
 
     def succeed(self, shard: Shard) -> Shard:
         """The shard is fetched and transformed; its high mark is kept. `Fenced` on an older token."""
@@ -185,6 +200,57 @@ class WatermarkStore(Protocol):
 
     def advance(self, sync: str, marks: Mapping[ShardKey, str], run: Run) -> None:
         """Move watermarks forward to what `run` published; `Fenced` on an older run token."""
+
+
+class CallStore(Protocol):
+    """Calls with side effects. A record expires after its `ttl`, by the database's clock; then it counts as absent.
+
+    `run` is the run that works: each write is `Fenced` unless its token still is the run's.
+    """
+
+    def prepare(self, calls: Sequence[Call], run: Run, ttl: timedelta) -> None:
+        """Note calls that are due once something else has happened; what is known of one of them stays."""
+
+    def begin(self, call: Call, run: Run, ttl: timedelta) -> Call:
+        """Commit the intent to make the call, noting it if it is not; return it with all that is known.
+
+        One that has a result is returned as it is.
+        """
+
+    def answer(self, call: Call, run: Run, result: CallResult) -> None:
+        """Keep the result of a call that was begun, and tell it in the journal of the call's run. The first result stands."""
+
+    def leave(self, call: Call, run: Run, trouble: str) -> None:
+        """Note why a try brought no result, and tell it in the journal of the call's run."""
+
+    def of(self, run: RunId) -> list[Call]:
+        """Return the calls of a run, oldest first."""
+
+    def left(self, sync: str) -> list[Call]:
+        """Return the calls without a result that runs of the sync have left behind which are over, oldest first."""
+
+
+class Webhook(Protocol):
+    """Somebody who wants to be told."""
+
+    def post(self, key: str, body: Mapping[str, JsonValue]) -> CallResult:
+        """Tell them once, under an idempotency key.
+
+        Raises `ReceiverUnavailable` or `RateLimited` where nobody can say what they made of it.
+        """
+
+
+class AlertStore(Protocol):
+    """Runs that keep failing."""
+
+    def failed_in_a_row(self, run: RunId) -> int:
+        """Return how many runs of the sync, up to this one, have failed or were partial since one succeeded.
+
+        Runs that took another's outcome, that were called off or are not over do not count either way.
+        """
+
+    def note(self, run: Run, alert: Alert) -> bool:
+        """Tell the alert in the run's journal; return whether it is the run's first."""
 
 
 class ArtifactStore(Protocol):
@@ -271,10 +337,11 @@ class Target(Protocol):
     def diffing(self) -> "AbstractContextManager[Diffing]":
         """Open a staging area of its own, which ends with the context."""
 
-    def publishing(self, token: Token) -> "AbstractContextManager[Publishing]":
+    def publishing(self, token: Token, patience: timedelta) -> "AbstractContextManager[Publishing]":
         """Open the one transaction of a publication, with the target locked and the token checked against its fence.
 
-        Commits when the context ends without an error. Raises `Fenced` on an older token and `CommitUnconfirmed` if the
+        Commits when the context ends without an error. The database rolls it back if it hears nothing for `patience`, so that
+        a worker who hangs does not hold up the others. Raises `Fenced` on an older token and `CommitUnconfirmed` if the
         answer to the commit was lost.
         """
 
@@ -366,6 +433,9 @@ class Services:
     """Reads the spec of a sync by name, as it stands in `include/syncs` now."""
     policy: Callable[[str], StagePolicy]
     """Reads the policy of a stage by name."""
+    calls: CallStore
+    webhook: Callable[[WebhookSpec, StagePolicy], Webhook]
+    alerts: AlertStore
 
 
 Remember = Callable[[Sequence[ObjectKey]], Mapping[ObjectKey, Remembered]]

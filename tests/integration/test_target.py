@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import timedelta
 
 import psycopg
 import pyarrow as pa
@@ -22,6 +23,7 @@ from tests.support.nouns import a_pointer, a_review, a_run
 from tests.support.rows import hash_of, rows_artifact, spec_of_places
 
 SHARD = ShardKey("all")
+PATIENCE = timedelta(minutes=5)
 
 
 class Shop:
@@ -47,7 +49,7 @@ class Shop:
         self.target.prepare()
         run = a_run(f"run-{token}", sync=self.spec.sync, token=Token(token))
         review = a_review(f"review-{token}", run=run.id, verdict=Verdict.AUTO_APPROVED, sync=self.spec.sync)
-        with self.target.publishing(Token(token)) as publishing:
+        with self.target.publishing(Token(token), PATIENCE) as publishing:
             for shard, seq in publishing.load(diff, with_deletes=with_deletes):
                 publishing.load_rows(shard, seq, artifact)
             return publishing.apply(run, review, a_pointer(run.id, kind=ArtifactKind.UNDO))
@@ -209,7 +211,7 @@ def test_before_images_hold_what_is_overwritten(shop: Shop) -> None:
     shop.bring([("a", 1, "A"), ("b", 1, "B")], token=1)
     artifact = rows_artifact([("a", 2, 'say "hi"\n, ')])
     diff, _ = shop.diff(artifact, complete=True)
-    with shop.target.publishing(Token(2)) as publishing:
+    with shop.target.publishing(Token(2), PATIENCE) as publishing:
         publishing.load(diff, with_deletes=True)
         images, number = publishing.before_images()
     table = read_parquet(images)
@@ -251,3 +253,20 @@ def test_columns_of_the_user_are_left_alone(shop: Shop) -> None:
         connection.execute("update shop.places set note = 'mine'")
     shop.bring([("a", 2, "A2")], token=2)
     assert shop.rows("select name, note from shop.places") == [("A2", "mine")]
+
+
+def test_a_publication_that_falls_silent_lets_the_others_through(shop: Shop) -> None:
+    """The server ends its transaction and gives the lock back; the silent one finds out, and has written nothing."""
+    shop.bring([("a", 1, "A")], token=1)
+    artifact = rows_artifact([("a", 2, "silent")])
+    diff, _ = shop.diff(artifact)
+    silent = shop.target.publishing(Token(2), timedelta(milliseconds=50))
+    publishing = silent.__enter__()
+    publishing.load(diff, with_deletes=True)
+    # Waits for the lock, which nobody but the server can take from the silent one.
+    shop.bring([("a", 3, "successor")], token=3)
+    with pytest.raises(psycopg.Error, match="idle-in-transaction") as refused:
+        publishing.load_rows(SHARD, 0, artifact)
+    with pytest.raises(TargetUnavailable):
+        silent.__exit__(type(refused.value), refused.value, None)
+    assert shop.live() == {"a": "successor"}

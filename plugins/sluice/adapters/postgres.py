@@ -2,8 +2,9 @@
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, Final
+from contextlib import AbstractContextManager, contextmanager
+from datetime import timedelta
+from typing import Any, Final, Protocol
 
 import psycopg
 from psycopg.conninfo import make_conninfo
@@ -31,6 +32,9 @@ _OUTDATED: Final = (
     psycopg.errors.InvalidSchemaName,
 )
 
+_CLOSED_TO_US: Final = (psycopg.errors.ReadOnlySqlTransaction, psycopg.errors.IdleInTransactionSessionTimeout)
+"""The server is there and does not take the write: a standby, or one that has not heard of this client for too long."""
+
 _LOST_CONNECTION: Final = ("08", "57P")
 """Beginnings of the SQLSTATEs that say that the connection ended, and not what became of the statement."""
 
@@ -57,13 +61,20 @@ def translated(info: ConnectionInfo, unavailable: type[Retryable]) -> Iterator[N
     """Turn what psycopg raises for want of a server or of Sluice's tables into errors of ours."""
     try:
         yield
-    except psycopg.OperationalError as exc:
+    except (psycopg.OperationalError, *_CLOSED_TO_US) as exc:
         place = f"connection {info.conn_id}, {info.host or 'local socket'}:{info.port or 5432}"
         raise unavailable(f"{' '.join((unavailable.__doc__ or '').split())} ({place}): {exc}", conn_id=info.conn_id) from exc
     except _OUTDATED as exc:
         raise SchemaOutdated(
             f"{exc.diag.message_primary} (connection {info.conn_id}): run `sluice db upgrade`", conn_id=info.conn_id
         ) from exc
+
+
+class Transactions(Protocol):
+    """What stores need of a database."""
+
+    def transaction(self) -> AbstractContextManager[psycopg.Connection[DictRow]]:
+        """Open a transaction, as `Database.transaction` does."""
 
 
 class Database:
@@ -111,6 +122,12 @@ class Database:
                     open=True,
                 )
             return self._pool
+
+
+def end_if_idle(connection: psycopg.Connection[Any], patience: timedelta) -> None:
+    """Let the server end the transaction, and give its locks back, if it hears nothing of this client for so long."""
+    milliseconds = max(1, round(patience.total_seconds() * 1000))
+    connection.execute("select set_config('idle_in_transaction_session_timeout', %s, true)", (str(milliseconds),))
 
 
 def _speak_utc(connection: psycopg.Connection[DictRow]) -> None:

@@ -1,7 +1,12 @@
-"""How a step enters its run: one of the whole run under a new token, logged, its failure kept; one of a shard beside others."""
+"""How a step enters its run: one of the whole run under a new token, logged, its failure kept; one of a shard beside others.
 
+While the block works, a heartbeat keeps the flight.
+"""
+
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from typing import Final
 
 import structlog
@@ -9,9 +14,12 @@ from structlog.contextvars import bound_contextvars
 
 from sluice import log_events
 from sluice.errors import Fenced, IllegalTransition, NothingToReview, Permanent, ReviewNotApproved, SluiceError
-from sluice.model.base import RunId
+from sluice.guard.heartbeat import Heartbeat
+from sluice.guard.log_level import logged_from
+from sluice.model.base import RunId, Token
 from sluice.model.lifecycle import RunEvent, RunStatus, Step
 from sluice.model.run import Failure, Run
+from sluice.model.shard import Shard
 from sluice.model.stage import StagePolicy
 from sluice.ports import Services
 
@@ -23,18 +31,44 @@ _LEFT_TO_SETTLEMENT: Final = (NothingToReview, ReviewNotApproved)
 """What the failures of shards, or a person's decision, explain better than the step that met them."""
 
 
+class Entry:
+    """A run at one of its steps: the run with the token that this worker holds, its stage's policy, and its heartbeat."""
+
+    def __init__(self, services: Services, run: Run, policy: StagePolicy) -> None:
+        self.run = run
+        self.policy = policy
+        self.pulse = Heartbeat(self.renew, policy, services.clock, _identity(run, run.token, run.step))
+        self._services = services
+        self._exchange = threading.Lock()
+
+    def renew(self, lease_ttl: timedelta | None = None) -> None:
+        """Keep the flight for longer; raise `Fenced` if this worker has lost it. A run that is over keeps none."""
+        if self.run.status is not RunStatus.RUNNING:
+            return
+        with self._exchange:
+            self._services.runs.renew(self.run, lease_ttl or self.policy.lease_ttl)
+
+    def take_next_token(self) -> Run:
+        """Exchange the token for a newer one and return the run with it; raise `Fenced` if this worker has lost the run."""
+        with self._exchange:
+            self.run = self._services.runs.next_token(self.run)
+            return self.run
+
+
 @contextmanager
-def entered(services: Services, run_id: RunId, step: Step) -> Iterator[tuple[Run, StagePolicy]]:
+def entered(services: Services, run_id: RunId, step: Step) -> Iterator[Entry]:
     """Put the run at `step`; fail it if the block raises what no repetition mends.
 
     Every later write of the block carries the run's new token. A retryable error leaves the run as it is, with its flight.
     """
     policy = services.policy(services.runs.get(run_id).stage)
     run = services.runs.enter(run_id, step, policy.lease_ttl)
-    with bound_contextvars(**run.log_context, step=str(step)):
+    entry = Entry(services, run, policy)
+    with bound_contextvars(**run.log_context, step=str(step)), logged_from(policy.log_level):
         log.info(log_events.STEP_STARTED)
         try:
-            yield run, policy
+            with entry.pulse:
+                yield entry
         except _LEFT_TO_SETTLEMENT as error:
             log.info(log_events.STEP_FAILED, error=type(error).__name__, message=error.message)
             raise
@@ -42,7 +76,7 @@ def entered(services: Services, run_id: RunId, step: Step) -> Iterator[tuple[Run
             log.warning(log_events.STEP_FAILED, error=type(error).__name__, message=error.message)
             if isinstance(error, Permanent):
                 with suppress(Fenced, IllegalTransition):
-                    services.runs.end(run, RunEvent.FAIL, Failure.of(error))
+                    services.runs.end(entry.run, RunEvent.FAIL, Failure.of(error))
             raise
         log.info(log_events.STEP_FINISHED)
 
@@ -56,3 +90,17 @@ def entered_for_a_shard(services: Services, run_id: RunId, step: Step) -> Run:
     if run.status is RunStatus.RUNNING and run.step in _SHARD_STEPS:
         return run
     return services.runs.enter(run_id, step, services.policy(run.stage).lease_ttl)
+
+
+def heartbeat_of(services: Services, run: Run, shard: Shard, step: Step, policy: StagePolicy) -> Heartbeat:
+    """Return the heartbeat of a shard that this worker has claimed."""
+
+    def renew(lease_ttl: timedelta) -> None:
+        services.shards.renew(shard, lease_ttl)
+
+    return Heartbeat(renew, policy, services.clock, {**_identity(run, shard.token, step), "shard": shard.key})
+
+
+def _identity(run: Run, token: Token, step: Step) -> dict[str, object]:
+    """Return what tells whose lease it is that ends."""
+    return {"stage": run.stage, "key": run.request_key, "owner": run.id, "token": token, "step": str(step)}

@@ -6,20 +6,21 @@ What the stores raise, `Fenced` above all, passes without a second try: the next
 """
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import structlog
 from structlog.contextvars import bound_contextvars
 
 from sluice import log_events
-from sluice.errors import Permanent, Scope, SluiceError
+from sluice.errors import Fenced, NoProgress, Permanent, Scope, SluiceError
 from sluice.flow.digest import content_digest
-from sluice.flow.entering import entered_for_a_shard
+from sluice.flow.entering import entered_for_a_shard, heartbeat_of
 from sluice.flow.pinned_spec import pinned_spec
+from sluice.guard.heartbeat import Heartbeat
+from sluice.guard.log_level import logged_from
 from sluice.model.artifact import ArtifactKind, ArtifactRef
 from sluice.model.base import RunId, ShardKey
 from sluice.model.lifecycle import ShardStatus, Step
@@ -34,14 +35,18 @@ log: Final = structlog.get_logger()
 def fetch(services: Services, run_id: RunId, shard_key: ShardKey) -> Shard:
     """Fetch what is missing of a shard. Running it again goes on from the last checkpoint, or changes nothing."""
     run = entered_for_a_shard(services, run_id, Step.FETCH)
-    with bound_contextvars(**run.log_context, shard=shard_key, step=str(Step.FETCH)):
+    policy = services.policy(run.stage)
+    bound = bound_contextvars(**run.log_context, shard=shard_key, step=str(Step.FETCH))
+    with bound, logged_from(policy.log_level):
         shard = services.shards.claim(run_id, shard_key)
         if shard.exhausted or shard.status is not ShardStatus.RUNNING:
             return shard
         log.info(log_events.SHARD_CLAIMED, attempt=shard.attempt, pages=shard.pages, records=shard.records)
-        fetching = _Fetching(services, run, services.policy(run.stage), shard)
+        pulse = heartbeat_of(services, run, shard, Step.FETCH, policy)
+        fetching = _Fetching(services, run, policy, shard, pulse)
         try:
-            fetching.go_on()
+            with pulse:
+                fetching.go_on()
         except SluiceError as error:
             if error.scope is not Scope.SHARD and not isinstance(error, Permanent):
                 raise
@@ -57,7 +62,8 @@ def fetch(services: Services, run_id: RunId, shard_key: ShardKey) -> Shard:
 class _OpenChunk:
     """The pages received since the last checkpoint."""
 
-    opened: datetime
+    opened: float
+    """In seconds of a clock that nobody sets back."""
     pages: list[Page] = field(default_factory=list)
     bytes: int = 0
 
@@ -69,18 +75,19 @@ class _OpenChunk:
 class _Fetching:
     """One attempt at one shard. `shard` is its row as of the last checkpoint."""
 
-    def __init__(self, services: Services, run: Run, policy: StagePolicy, shard: Shard) -> None:
+    def __init__(self, services: Services, run: Run, policy: StagePolicy, shard: Shard, pulse: Heartbeat) -> None:
         self.shard = shard
         self._services = services
         self._run = run
         self._policy = policy
-        self._chunk = _OpenChunk(services.clock.now())
+        self._pulse = pulse
+        self._chunk = _OpenChunk(services.clock.elapsed())
 
     def go_on(self) -> None:
         """Bring in page after page until none follows."""
         spec = pinned_spec(self._services, self._run)
         pages = self._services.source(spec, self._policy).pages(self._request())
-        with _Ahead(pages) as ahead:
+        with _Ahead(pages, self._pulse.stopped) as ahead:
             while not self.shard.exhausted:
                 page = self._received(ahead)
                 if page is None:
@@ -113,7 +120,7 @@ class _Fetching:
 
     def _take(self, page: Page) -> None:
         if not self._chunk.pages:
-            self._chunk.opened = self._services.clock.now()
+            self._chunk.opened = self._services.clock.elapsed()
         self._chunk.add(page)
         log.debug(
             log_events.PAGE_FETCHED,
@@ -126,8 +133,8 @@ class _Fetching:
         return self._chunk.bytes >= self._policy.chunk_bytes or self._seconds_left() <= 0
 
     def _seconds_left(self) -> float:
-        age = self._services.clock.now() - self._chunk.opened
-        return max(0.0, (self._policy.chunk_age - age).total_seconds())
+        age = self._services.clock.elapsed() - self._chunk.opened
+        return max(0.0, self._policy.chunk_age.total_seconds() - age)
 
     def _store(self, *, exhausted: bool) -> None:
         """Close the open chunk: the artifact first, then its pointer together with the cursor behind its last page."""
@@ -166,29 +173,35 @@ class _Fetching:
             records=records,
             exhausted=exhausted,
         )
-        self._chunk = _OpenChunk(self._services.clock.now())
+        self._pulse.moved()
+        self._chunk = _OpenChunk(self._services.clock.elapsed())
 
 
 class _Ahead:
     """Asks for the next page in a thread of its own while the last one is dealt with."""
 
-    def __init__(self, pages: Iterator[Page]) -> None:
+    def __init__(self, pages: Iterator[Page], stopped: Future[Any]) -> None:
+        """Wait for no page any more once `stopped` has failed."""
         self._pages = pages
+        self._stopped = stopped
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sluice-prefetch")
         # The thread logs with the fields bound here.
         self._run: Callable[..., Page | None] = copy_context().run
-        self._coming: Future[Page | None] = self._ask()
+        self._coming: Future[Any] = self._ask()
 
-    def _ask(self) -> Future[Page | None]:
+    def _ask(self) -> Future[Any]:
         return self._executor.submit(self._run, next, self._pages, None)
 
     def is_ready(self, within: float) -> bool:
         """Whether the next page, or its error, is there, or comes within so many seconds."""
-        return bool(wait([self._coming], timeout=within).done)
+        return bool(wait([self._coming, self._stopped], timeout=within, return_when=FIRST_COMPLETED).done)
 
     def next_page(self) -> Page | None:
         """Return the next page, or None behind the last one, and ask for the one behind it."""
-        page = self._coming.result()
+        wait([self._coming, self._stopped], return_when=FIRST_COMPLETED)
+        if not self._coming.done():
+            self._stopped.result()
+        page: Page | None = self._coming.result()
         if page is not None and page.cursor is not None:
             self._coming = self._ask()
         return page
@@ -197,8 +210,8 @@ class _Ahead:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Wait for a request that is under way, and let the source close what it holds; who interrupts, waits for nothing."""
-        is_interrupted = kind is not None and issubclass(kind, KeyboardInterrupt)
+        """Wait for a request that is under way, and let the source close what it holds; who was interrupted waits for none."""
+        is_interrupted = kind is not None and issubclass(kind, KeyboardInterrupt | NoProgress | Fenced)
         self._executor.shutdown(wait=not is_interrupted, cancel_futures=True)
         if is_interrupted:
             return

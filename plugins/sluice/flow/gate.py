@@ -17,12 +17,12 @@ log: Final = structlog.get_logger()
 
 def hold(services: Services, run_id: RunId) -> Review:
     """Return the run's newest review; while it waits for a person, park the run, which frees its flight."""
-    with entered(services, run_id, Step.GATE) as (run, _):
+    with entered(services, run_id, Step.GATE) as entry:
         review = services.reviews.latest(run_id)
         if review is None:
             raise NothingToReview(f"run {run_id} has no review yet")
-        if review.verdict in WAITING_VERDICTS and run.status is RunStatus.RUNNING:
-            services.runs.end(run, RunEvent.PARK)
+        if review.verdict in WAITING_VERDICTS and entry.run.status is RunStatus.RUNNING:
+            services.runs.end(entry.run, RunEvent.PARK)
             log.info(log_events.RUN_PARKED, review=review.id, reasons=list(review.reasons))
     return review
 

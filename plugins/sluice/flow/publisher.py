@@ -5,14 +5,15 @@ from typing import Final
 import structlog
 
 from sluice import log_events
-from sluice.errors import ApprovalVoid, NothingToReview, ReviewNotApproved
+from sluice.errors import ApprovalVoid, Fenced, NothingToReview, ReviewNotApproved
+from sluice.flow import outbox
 from sluice.flow.digest import review_digest
-from sluice.flow.entering import entered
+from sluice.flow.entering import Entry, entered
 from sluice.flow.pinned_spec import pinned_spec
 from sluice.flow.rows_artifacts import rejects_of, rows_artifacts
 from sluice.mapping.columns import keys_of
 from sluice.mapping.watermarks import higher
-from sluice.model.artifact import ArtifactKind, ArtifactRef
+from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
 from sluice.model.base import RunId, ShardKey
 from sluice.model.ledger import Publication
 from sluice.model.lifecycle import APPROVALS, RunStatus, ShardStatus, Step, Verdict
@@ -20,19 +21,20 @@ from sluice.model.review import Review
 from sluice.model.run import Run
 from sluice.model.shard import Shard
 from sluice.model.spec import SyncSpec
-from sluice.model.stage import StagePolicy
-from sluice.ports import Publishing, Services
+from sluice.ports import Publishing, Services, Target
 
 log: Final = structlog.get_logger()
 
 
-def publish(services: Services, run_id: RunId) -> Publication | None:
+def publish(services: Services, run_id: RunId, *, is_repeated: bool = False) -> Publication | None:
     """Apply the run's newest review, exactly once; None if it changes nothing.
 
     A review that is already applied is found, not repeated: only what follows it is finished. Raises `ReviewNotApproved`,
-    `ApprovalVoid` if what would be written is not what was approved, `LedgerMoved`, `Fenced` and `CommitUnconfirmed`.
+    `ApprovalVoid` if what would be written is not what was approved, `LedgerMoved`, `Fenced` and `CommitUnconfirmed`. Only
+    if the step `is_repeated` after an error, `CallUnconfirmed` for a webhook that could not be reached.
     """
-    with entered(services, run_id, Step.PUBLISH) as (run, policy):
+    with entered(services, run_id, Step.PUBLISH) as entry:
+        run = entry.run
         review = services.reviews.latest(run_id)
         if review is None:
             raise NothingToReview(f"run {run_id} has no review yet")
@@ -43,45 +45,62 @@ def publish(services: Services, run_id: RunId) -> Publication | None:
         if publication is not None:
             log.info(log_events.PUBLICATION_FOUND, review=review.id, publication=publication.id)
         elif review.figures.writes:
-            publication = _apply(services, run, spec, review, policy)
+            outbox.prepare(services, entry, spec, review)
+            publication = _apply(services, entry, spec, review)
         shards = services.shards.of(run_id)
         if run.status is not RunStatus.SUCCEEDED and review.covers(shards):
             arrived = [shard for shard in shards if shard.status is ShardStatus.SUCCEEDED]
             _close_dead_letters(services, run, [shard.key for shard in arrived])
-            _advance_watermarks(services, run, spec, arrived)
+            _advance_watermarks(services, entry.run, spec, arrived)
+        outbox.deliver(services, entry, spec, review, is_repeated=is_repeated)
         return publication
 
 
-def _apply(services: Services, run: Run, spec: SyncSpec, review: Review, policy: StagePolicy) -> Publication:
-    if review.digest != review_digest(run, review.diff, review.figures.shards_failed):
+def _apply(services: Services, entry: Entry, spec: SyncSpec, review: Review) -> Publication:
+    if review.digest != review_digest(entry.run, review.diff, review.figures.shards_failed):
         raise ApprovalVoid(f"review {review.id} was approved under another spec: {ApprovalVoid.__doc__}")
     target = services.target(spec)
     target.prepare()
-    artifacts = rows_artifacts(services, run.id)
+    while True:
+        try:
+            publication = _publish_once(services, entry, target, review)
+        except Fenced:
+            # Another request of this sync has published meanwhile and raised the fence. That stops a worker who lost his run,
+            # and he gets no newer token; for one who did not, it is only a queue.
+            log.info(log_events.FENCE_RAISED, review=review.id, token=entry.take_next_token().token)
+            continue
+        log.info(
+            log_events.PUBLICATION_COMMITTED, review=review.id, publication=publication.id, counts=dict(publication.counts)
+        )
+        return publication
+
+
+def _publish_once(services: Services, entry: Entry, target: Target, review: Review) -> Publication:
+    artifacts = rows_artifacts(services, entry.run.id)
     diff = services.artifacts.get(review.diff)
-    with target.publishing(run.token) as publishing:
+    with target.publishing(entry.run.token, entry.policy.no_progress_timeout) as publishing:
         if found := publishing.find(review.id):
             return found
         for shard, seq in publishing.load(diff, with_deletes=review.verdict is not Verdict.APPROVED_WITHOUT_DELETES):
             publishing.load_rows(shard, seq, services.artifacts.get(artifacts[shard, seq]))
-        publication = _apply_with_undo(services, publishing, run, review, policy)
-    log.info(
-        log_events.PUBLICATION_COMMITTED,
-        review=review.id,
-        publication=publication.id,
-        counts=dict(publication.counts),
-    )
+            entry.pulse.moved()
+        undo = _keep_before_images(services, publishing, entry, review)
+        entry.pulse.moved()
+        publication = publishing.apply(entry.run, review, undo)
+        # The last thing before the commit: who was taken for dead meanwhile publishes nothing.
+        entry.renew()
     return publication
 
 
-def _apply_with_undo(services: Services, publishing: Publishing, run: Run, review: Review, policy: StagePolicy) -> Publication:
-    """Store the before-images under the target's lock, so that they are exactly what is overwritten, then apply."""
+def _keep_before_images(services: Services, publishing: Publishing, entry: Entry, review: Review) -> Pointer:
+    """Store the before-images under the target's lock, so that they are exactly what is overwritten."""
     images, number = publishing.before_images()
-    ref = ArtifactRef(sync=run.sync, run=run.id, kind=ArtifactKind.UNDO, variant=review.digest[:16])
-    undo = services.artifacts.put(ref, images, records=number, expires_at=services.clock.now() + policy.artifact_ttl)
-    services.pointers.add(undo, run.token)
+    ref = ArtifactRef(sync=review.sync, run=review.run, kind=ArtifactKind.UNDO, variant=review.digest[:16])
+    expires_at = services.clock.now() + entry.policy.artifact_ttl
+    undo = services.artifacts.put(ref, images, records=number, expires_at=expires_at)
+    services.pointers.add(undo, entry.run.token)
     log.info(log_events.UNDO_STORED, artifact=undo.key, records=number)
-    return publishing.apply(run, review, undo)
+    return undo
 
 
 def _close_dead_letters(services: Services, run: Run, arrived: list[ShardKey]) -> None:

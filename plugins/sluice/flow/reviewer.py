@@ -10,7 +10,7 @@ from sluice import log_events
 from sluice.checks.policy import Judgement, judge
 from sluice.errors import NothingToReview
 from sluice.flow.digest import content_digest, review_digest
-from sluice.flow.entering import entered
+from sluice.flow.entering import Entry, entered
 from sluice.flow.pinned_spec import pinned_spec
 from sluice.flow.rows_artifacts import rejects_of, rows_artifacts
 from sluice.mapping.mapper import Mapper
@@ -33,7 +33,8 @@ def review(services: Services, run_id: RunId) -> Review:
 
     Raises `NothingToReview` if no shard came through, and `TargetMismatch` if the result could not be published.
     """
-    with entered(services, run_id, Step.REVIEW) as (run, policy):
+    with entered(services, run_id, Step.REVIEW) as entry:
+        run = entry.run
         latest = services.reviews.latest(run_id)
         if run.status is RunStatus.SUCCEEDED and latest is not None:
             return latest
@@ -47,21 +48,24 @@ def review(services: Services, run_id: RunId) -> Review:
         target = services.target(spec)
         target.check()
         with target.diffing() as diffing:
-            _stage(services, diffing, run_id, arrived, rejects)
+            _stage(services, diffing, entry, arrived, rejects)
             for shard, seq in diffing.compare(scope):
                 diffing.unstage(shard, seq)
                 diffing.stage(shard, seq, _map_again(services, run, spec, arrived[shard], seq))
+                entry.pulse.moved()
             diffing.compare(scope)
+            entry.pulse.moved()
             data, counts = diffing.result()
-        diff = _store(services, run, data, counts, services.clock.now() + policy.artifact_ttl)
+        diff = _store(services, run, data, counts, services.clock.now() + entry.policy.artifact_ttl)
         figures = _figures(counts, rejects, failed=len(shards) - len(arrived))
         return _keep(services, run, diff, figures, judge(spec.review, figures, run.mode, run.review))
 
 
-def _stage(services: Services, diffing: Diffing, run: RunId, arrived: Iterable[ShardKey], rejects: Iterable[Reject]) -> None:
-    for (shard, seq), pointer in rows_artifacts(services, run).items():
+def _stage(services: Services, diffing: Diffing, entry: Entry, arrived: Iterable[ShardKey], rejects: Iterable[Reject]) -> None:
+    for (shard, seq), pointer in rows_artifacts(services, entry.run.id).items():
         if shard in arrived:
             diffing.stage(shard, seq, services.artifacts.get(pointer))
+            entry.pulse.moved()
     diffing.stage_rejected([reject.key for reject in rejects if reject.key is not None])
 
 

@@ -7,8 +7,19 @@ import structlog
 from sluice import log_events
 from sluice.flow.entering import entered
 from sluice.flow.pinned_spec import pinned_spec
+from sluice.guard.log_level import logged_from
+from sluice.model.alert import AlertLevel, alert_for
 from sluice.model.base import RunId
-from sluice.model.lifecycle import APPROVALS, FINAL_RUN_STATUSES, WAITING_VERDICTS, RunEvent, ShardStatus, Step, Verdict
+from sluice.model.lifecycle import (
+    APPROVALS,
+    FINAL_RUN_STATUSES,
+    WAITING_VERDICTS,
+    RunEvent,
+    RunStatus,
+    ShardStatus,
+    Step,
+    Verdict,
+)
 from sluice.model.review import Review
 from sluice.model.run import Failure, Run
 from sluice.model.shard import Shard
@@ -18,11 +29,16 @@ log: Final = structlog.get_logger()
 
 
 def settle(services: Services, run_id: RunId) -> Run:
-    """End the run and free its flight; one that a step has ended already stays as it is."""
+    """End the run and free its flight; one that a step has ended already stays as it is. Tell if the sync keeps failing."""
     run = services.runs.get(run_id)
-    if run.status in FINAL_RUN_STATUSES:
-        return run
-    with entered(services, run_id, Step.SETTLE) as (run, _):
+    ended = run if run.status in FINAL_RUN_STATUSES else _end(services, run_id)
+    _alert(services, ended)
+    return ended
+
+
+def _end(services: Services, run_id: RunId) -> Run:
+    with entered(services, run_id, Step.SETTLE) as entry:
+        run = entry.run
         shards = services.shards.of(run_id)
         event, failure = _outcome(services, run, shards, services.reviews.latest(run_id))
         ended = services.runs.end(run, event, failure)
@@ -34,6 +50,25 @@ def settle(services: Services, run_id: RunId) -> Run:
             records=sum(shard.records for shard in shards),
         )
         return ended
+
+
+def _alert(services: Services, run: Run) -> None:
+    """Raise an alert, once for each run, if the runs of the sync keep failing. Whose outcome was another's raises none."""
+    if run.status not in (RunStatus.FAILED, RunStatus.PARTIAL) or run.follows is not None:
+        return
+    policy = services.policy(run.stage)
+    alert = alert_for(services.alerts.failed_in_a_row(run.id), policy.alerts)
+    if alert is None or not services.alerts.note(run, alert):
+        return
+    with logged_from(policy.log_level):
+        tell = log.error if alert.level is AlertLevel.PAGE else log.warning
+        tell(
+            log_events.ALERT_RAISED,
+            **run.log_context,
+            alert=alert.level.value,
+            runs=alert.runs,
+            failure=f"{run.failure.error}: {run.failure.message}" if run.failure else None,
+        )
 
 
 def _outcome(services: Services, run: Run, shards: list[Shard], review: Review | None) -> tuple[RunEvent, Failure | None]:

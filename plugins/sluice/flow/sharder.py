@@ -26,7 +26,8 @@ def plan_shards(services: Services, run_id: RunId) -> list[Shard]:
 
     Raises `UsageInvalid` if the run asks for shards that its spec does not declare.
     """
-    with entered(services, run_id, Step.SHARD) as (run, _):
+    with entered(services, run_id, Step.SHARD) as entry:
+        run = entry.run
         if run.status is RunStatus.SUCCEEDED:
             return services.shards.of(run_id)
         plans = _wanted(declared_shards(pinned_spec(services, run)), run)

@@ -12,8 +12,10 @@ from structlog.contextvars import bound_contextvars
 from sluice import log_events
 from sluice.errors import NotFound, Permanent, ShardsFailed
 from sluice.flow.digest import content_digest
-from sluice.flow.entering import entered_for_a_shard
+from sluice.flow.entering import entered_for_a_shard, heartbeat_of
 from sluice.flow.pinned_spec import pinned_spec
+from sluice.guard.heartbeat import Heartbeat
+from sluice.guard.log_level import logged_from
 from sluice.mapping.columns import high_mark_of
 from sluice.mapping.mapper import MappedChunk, Mapper
 from sluice.mapping.watermarks import higher
@@ -41,12 +43,16 @@ def transform(services: Services, run_id: RunId, shard_key: ShardKey) -> Shard:
         why = f" ({shard.failure.error}: {shard.failure.message})" if shard.failure else ""
         raise ShardsFailed(f"shard {shard_key} is {shard.status} and not fetched to its end{why}", shard=shard_key)
     run = entered_for_a_shard(services, run_id, Step.TRANSFORM)
-    with bound_contextvars(**run.log_context, shard=shard_key, step=str(Step.TRANSFORM)):
+    policy = services.policy(run.stage)
+    bound = bound_contextvars(**run.log_context, shard=shard_key, step=str(Step.TRANSFORM))
+    with bound, logged_from(policy.log_level):
         shard = services.shards.claim(run_id, shard_key)
         if shard.status is not ShardStatus.RUNNING:
             return shard
+        pulse = heartbeat_of(services, run, shard, Step.TRANSFORM, policy)
         try:
-            return _transform(services, run, shard)
+            with pulse:
+                return _transform(services, run, shard, pulse)
         except Permanent as error:
             services.shards.fail(shard, Failure.of(error))
             log.warning(log_events.SHARD_FAILED, error=type(error).__name__, message=error.message)
@@ -60,7 +66,7 @@ def _standing(services: Services, run_id: RunId, shard_key: ShardKey) -> Shard:
     raise NotFound(f"run {run_id} has no shard {shard_key}", run=run_id, shard=shard_key)
 
 
-def _transform(services: Services, run: Run, shard: Shard) -> Shard:
+def _transform(services: Services, run: Run, shard: Shard, pulse: Heartbeat) -> Shard:
     spec = pinned_spec(services, run)
     mapper, ledger = Mapper(spec), services.ledger(spec)
     watermark_type = spec.watermark_type
@@ -80,6 +86,7 @@ def _transform(services: Services, run: Run, shard: Shard) -> Shard:
             chunk_mark = high_mark_of(services.artifacts.get(done[raw.ref.seq]))
         if watermark_type:
             mark = higher(mark, chunk_mark, watermark_type)
+        pulse.moved()
     shard = services.shards.succeed(shard.model_copy(update={"high_mark": mark}))
     log.info(log_events.SHARD_TRANSFORMED, chunks=shard.chunks, records=shard.records, high_mark=mark)
     return shard

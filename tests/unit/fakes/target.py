@@ -1,9 +1,10 @@
 """A `Target` in memory: a table with its ledger, compared and published object by object."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, Final
 
 import pyarrow as pa
@@ -35,6 +36,8 @@ class MemoryTarget:
     rows: dict[ObjectKey, dict[str, Any]] = field(default_factory=dict)
     trouble: SluiceError | None = None
     fence: Token | None = None
+    patience: timedelta | None = None
+    """How long the last publication might have been silent."""
     scopes: list[DiffScope] = field(default_factory=list)
     undos: list[Pointer] = field(default_factory=list)
 
@@ -50,10 +53,11 @@ class MemoryTarget:
         yield MemoryDiffing(self)
 
     @contextmanager
-    def publishing(self, token: Token) -> "Iterator[MemoryPublishing]":
+    def publishing(self, token: Token, patience: timedelta) -> "Iterator[MemoryPublishing]":
         """Keep what was applied only if the block ends well."""
         if self.fence is not None and token < self.fence:
             raise Fenced(f"a newer worker has published sync {self.sync}", sync=self.sync, token=token)
+        self.patience = patience
         publishing = MemoryPublishing(self)
         yield publishing
         self.fence = token
@@ -133,6 +137,8 @@ class MemoryPublishing:
     run: Run | None = None
     undo: Pointer | None = None
     publication: Publication | None = None
+    after_apply: Callable[[], object] | None = None
+    """What happens between writing and committing."""
 
     def find(self, review: ReviewId) -> Publication | None:
         return self.target.ledger.publication_of(review)
@@ -163,6 +169,8 @@ class MemoryPublishing:
             counts={outcome: outcomes.count(outcome) for outcome in Outcome if outcome in outcomes},
             applied_at=self.target.clock.now(),
         )
+        if self.after_apply:
+            self.after_apply()
         return self.publication
 
     def commit(self) -> None:

@@ -93,8 +93,8 @@ def test_a_run_that_is_over_is_not_ended_again() -> None:
     workshop = Workshop()
     workshop.admit()
     step = entered(workshop.services, RUN, Step.SETTLE)
-    run, _ = step.__enter__()
-    ended = workshop.services.runs.end(run, RunEvent.SUCCEED)
+    entry = step.__enter__()
+    ended = workshop.services.runs.end(entry.run, RunEvent.SUCCEED)
     assert not step.__exit__(TargetMismatch, TargetMismatch(), None)
     assert workshop.memory.runs[RUN] == ended
 
@@ -132,8 +132,8 @@ def test_a_step_of_the_whole_run_fences_the_one_before() -> None:
     """Each entry has a new token."""
     workshop = Workshop()
     first = workshop.admit()
-    with entered(workshop.services, RUN, Step.SHARD) as (second, policy):
-        assert (second.token > first.token, policy) == (True, workshop.policy)
+    with entered(workshop.services, RUN, Step.SHARD) as second:
+        assert (second.run.token > first.token, second.policy) == (True, workshop.policy)
     with pytest.raises(Fenced):
         workshop.services.runs.end(first, RunEvent.FAIL)
 

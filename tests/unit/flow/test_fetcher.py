@@ -16,6 +16,7 @@ from sluice.errors import (
     ArtifactsUnavailable,
     CursorStuck,
     Fenced,
+    NoProgress,
     Permanent,
     RateLimited,
     SluiceError,
@@ -31,6 +32,7 @@ from sluice.model.run import Failure
 from sluice.model.shard import Shard
 from sluice.ports import Page, PageRequest
 from tests.unit.fakes.artifact_store import MemoryArtifactStore
+from tests.unit.fakes.clock import FakeClock
 from tests.unit.fakes.shard_store import MemoryShardStore
 from tests.unit.fakes.source import numbered_pages
 from tests.unit.flow.workshop import NORTH, RUN, Workshop, bodies, small_chunks, sync_spec
@@ -386,3 +388,31 @@ def test_a_chunk_closes_by_age() -> None:
     finally:
         structlog.configure(processors=before)
     assert [len(chunk) for chunk in workshop.chunks()] == [3, 3, 1]
+
+
+class Stuck:
+    """Never answers the second request, and time passes."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        self._clock = clock
+        self.released = threading.Event()
+
+    def pages(self, _: PageRequest) -> Iterator[Page]:
+        yield Page(b"first page.", 1, 1)
+        self._clock.move(timedelta(minutes=16))
+        self.released.wait(20)
+        yield Page(b"second page", 1, None)
+
+
+def test_a_shard_that_comes_no_further_fails() -> None:
+    """It neither waits for the supplier nor keeps its lease; what had come is checkpointed, and its next try goes on there."""
+    policy = small_chunks().model_copy(update={"heartbeat": timedelta(milliseconds=5)})
+    workshop = planned(policy=policy)
+    workshop.supplier = supplier = Stuck(workshop.memory.clock)
+    with pytest.raises(NoProgress):
+        fetch(workshop.services, RUN, NORTH)
+    supplier.released.set()
+    shard = workshop.shard()
+    assert (shard.status, shard.cursor, shard.chunks) == (ShardStatus.FAILED, 1, 1)
+    assert shard.failure is not None
+    assert shard.failure.error == "NoProgress"

@@ -1,13 +1,15 @@
 """Publishing: what is applied is what was approved, once, and watermarks follow what is published."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from structlog.testing import capture_logs
 
 from sluice import log_events
-from sluice.errors import ApprovalVoid, NothingToReview, ReviewNotApproved, TargetMismatch
+from sluice.errors import ApprovalVoid, Fenced, NothingToReview, ReviewNotApproved, TargetMismatch
 from sluice.flow.publisher import publish
 from sluice.flow.reviewer import review
 from sluice.flow.settlement import settle
@@ -17,6 +19,7 @@ from sluice.model.ledger import Outcome, Publication
 from sluice.model.lifecycle import APPROVALS, RunStatus, Step, Verdict
 from sluice.model.run import Mode, Window
 from tests.unit.fakes.ledger import MemoryLedger
+from tests.unit.fakes.target import MemoryPublishing, MemoryTarget
 from tests.unit.flow.workshop import JUNE, MAY, NORTH, RUN, SOUTH, Workshop, sync_spec
 
 APRIL = "2024-04-01T00:00:00Z"
@@ -256,3 +259,81 @@ def test_a_sync_without_a_watermark_has_none_to_move() -> None:
     bench.review()
     bench.publish()
     assert (len(target.rows), bench.marks()) == (2, {})
+
+
+class Busy(MemoryTarget):
+    """Lets something happen between the step's entry and its lock, once."""
+
+    meanwhile: Callable[[], None] | None = None
+    before_commit: Callable[[], object] | None = None
+
+    def prepare(self) -> None:
+        super().prepare()
+        if self.meanwhile:
+            self.meanwhile()
+            self.meanwhile = None
+
+    @contextmanager
+    def publishing(self, token: Token, patience: timedelta) -> Iterator[MemoryPublishing]:
+        with super().publishing(token, patience) as publishing:
+            publishing.after_apply = self.before_commit
+            yield publishing
+
+
+def busy(bench: Bench) -> Busy:
+    """Put such a table in the place of the bench's."""
+    target = Busy(bench.target.ledger, bench.target.clock)
+    bench.workshop.target = bench.target = target
+    bench.services = bench.workshop.services
+    return target
+
+
+def test_a_publication_of_another_request_is_only_a_queue() -> None:
+    """It raised the fence after this worker had entered; whoever still has his run takes a newer token and publishes."""
+    bench = Bench()
+    target, memory = busy(bench), bench.workshop.memory
+
+    def another_publishes() -> None:
+        target.fence = memory.next_token()
+
+    target.meanwhile = another_publishes
+    with capture_logs() as logs:
+        assert bench.publish() is not None
+    assert [entry["event"] for entry in logs].count(log_events.FENCE_RAISED) == 1
+    assert target.fence == memory.runs[RUN].token
+    assert set(bench.marks()) == {NORTH, SOUTH}
+
+
+def test_a_worker_who_lost_his_run_gets_no_newer_token() -> None:
+    """The fence that his successor has raised stands for him: he publishes nothing and moves no watermark."""
+    bench = Bench()
+    target = busy(bench)
+
+    def successor_publishes() -> None:
+        target.fence = bench.services.runs.enter(RUN, Step.PUBLISH, bench.workshop.policy.lease_ttl).token
+
+    target.meanwhile = successor_publishes
+    with pytest.raises(Fenced):
+        bench.publish()
+    assert (target.rows, target.ledger.published, bench.marks()) == ({}, [], {})
+
+
+def test_a_worker_taken_for_dead_before_his_commit_publishes_nothing() -> None:
+    """Whatever happened under the lock: the lease is looked at once more before the commit."""
+    bench = Bench()
+    target = busy(bench)
+
+    def lose_the_run() -> None:
+        bench.services.runs.enter(RUN, Step.PUBLISH, bench.workshop.policy.lease_ttl)
+
+    target.before_commit = lose_the_run
+    with pytest.raises(Fenced):
+        bench.publish()
+    assert (target.rows, target.ledger.published, bench.marks()) == ({}, [], {})
+
+
+def test_the_target_may_give_up_on_a_silent_worker() -> None:
+    """As soon as the stage takes his step for stuck."""
+    bench = Bench()
+    bench.publish()
+    assert bench.target.patience == bench.workshop.policy.no_progress_timeout

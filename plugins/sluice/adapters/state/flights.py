@@ -35,10 +35,15 @@ def release(connection: Connection, run: RunId) -> None:
     connection.execute(_SQL["release"], {"run": run})
 
 
-def still_run(connection: Connection, run: RunId, token: Token) -> None:
+def still_run(connection: Connection, run: RunId, token: Token, ttl: timedelta | None = None) -> None:
     """Extend the run's flight; raise `Fenced` unless `token` is the run's and nobody else has the flight."""
-    _extend(connection, run, None)
+    _extend(connection, run, ttl)
     _compare(connection, "run_token", {"run": run}, token, f"run {run}")
+
+
+def keep(connection: Connection, run: RunId) -> None:
+    """Give a flight that was just extended back if the run ended, or began to wait, before that."""
+    connection.execute(_SQL["release_unless_running"], {"run": run})
 
 
 def still_shard(connection: Connection, run: RunId, shard: ShardKey, token: Token, ttl: timedelta | None = None) -> None:

@@ -21,6 +21,11 @@ from sluice_state.run left join sluice_state.lease on lease.key = run.request_ke
 -- Give the flight back, if the run has it.
 delete from sluice_state.lease where owner = %(run)s
 
+-- name: release_unless_running
+-- Give the flight back, if the run has it and does not run.
+delete from sluice_state.lease where owner = %(run)s
+    and not exists (select from sluice_state.run where id = %(run)s and status = 'running')
+
 -- name: run_token
 -- The present token of a run.
 select token from sluice_state.run where id = %(run)s

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 
-from sluice.adapters.postgres import Database
+from sluice.adapters.postgres import Database, end_if_idle
 from sluice.adapters.targets.diffing import PostgresDiffing
 from sluice.adapters.targets.publishing import PostgresPublishing
 from sluice.adapters.targets.table import TargetTable
@@ -40,9 +41,10 @@ class PostgresTarget:
             yield PostgresDiffing(connection, self._sync)
 
     @contextmanager
-    def publishing(self, token: Token) -> Iterator[PostgresPublishing]:
+    def publishing(self, token: Token, patience: timedelta) -> Iterator[PostgresPublishing]:
         """Open the transaction of a publication, with the target locked and the fence raised to `token`."""
         with self._database.transaction() as connection:
+            end_if_idle(connection, patience)
             publishing = PostgresPublishing(connection, self._sync, self._table)
             publishing.take_lock(token)
             yield publishing
