@@ -10,7 +10,7 @@ from sluice.model.base import RunId, ShardKey
 from sluice.model.lifecycle import RunEvent, RunStatus, Step
 from sluice.model.run import Failure, Mode, Origin, Run, Window
 from tests.contract.conftest import Stores
-from tests.support.nouns import MINUTE, NOW, OVER, a_run
+from tests.support.nouns import MINUTE, NOW, OVER, POLICY, a_run
 
 FAILURE = Failure(error="AnswerNotJson", message="page 3 is HTML")
 ENDINGS = [RunEvent.SUCCEED, RunEvent.END_PARTIAL, RunEvent.FAIL, RunEvent.CANCEL]
@@ -24,7 +24,7 @@ def test_an_opened_run_is_pending_with_a_token_and_reads_back_whole(stores: Stor
         shards=(ShardKey("paris"), ShardKey("rome")),
         origin=Origin(dag_id="sluice_hotels", dag_run_id="manual__1"),
     )
-    opened = stores.runs.open(asked, MINUTE)
+    opened = stores.runs.open(asked, POLICY)
     assert opened == asked.model_copy(update={"token": opened.token})
     assert opened.token > 0
     assert stores.runs.get(asked.id) == opened
@@ -32,45 +32,41 @@ def test_an_opened_run_is_pending_with_a_token_and_reads_back_whole(stores: Stor
 
 def test_opening_twice_returns_the_run_as_it_is(stores: Stores) -> None:
     """A task that is tried again finds its run, however far it is."""
-    stores.runs.open(a_run(), MINUTE)
+    stores.runs.open(a_run(), POLICY)
     entered = stores.runs.enter(RunId("run-1"), Step.SHARD, MINUTE)
-    assert stores.runs.open(a_run(), MINUTE) == entered
+    assert stores.runs.open(a_run(), POLICY) == entered
 
 
-def test_a_request_in_flight_is_refused_with_its_owner(stores: Stores) -> None:
-    """While the owner's lease lasts, another run of the request may not start, and leaves nothing behind."""
-    stores.runs.open(a_run(), MINUTE)
+def test_a_step_does_not_enter_while_another_run_is_alive(stores: Stores) -> None:
+    """Who has the flight, and until when, is told; the run stays as it is."""
+    stores.runs.open(a_run(), POLICY)
+    waiting = stores.runs.open(a_run("run-2"), POLICY)
     with pytest.raises(FlightTaken) as caught:
-        stores.runs.open(a_run("run-2"), MINUTE)
+        stores.runs.enter(waiting.id, Step.SHARD, MINUTE)
     assert caught.value.facts["owner"] == "run-1"
     assert caught.value.facts["expires_at"].utcoffset() is not None
-    with pytest.raises(NotFound):
-        stores.runs.get(RunId("run-2"))
+    assert stores.runs.get(waiting.id) == waiting
 
 
 def test_runs_of_different_requests_do_not_meet(stores: Stores) -> None:
     """A flight is of one request key alone."""
-    stores.runs.open(a_run(), MINUTE)
-    assert stores.runs.open(a_run("run-2", request_key="another"), MINUTE).status is RunStatus.PENDING
+    stores.runs.open(a_run(), POLICY)
+    assert stores.runs.open(a_run("run-2", request_key="another"), POLICY).status is RunStatus.PENDING
 
 
 def test_of_two_that_open_at_once_one_wins(stores: Stores) -> None:
-    """Two workers that ask for the same at the same instant: exactly one has the flight."""
+    """Two workers that ask for the same at the same instant: one has the flight, and the other follows it."""
     start = Barrier(2)
 
-    def attempt(name: str) -> Run | FlightTaken:
+    def attempt(name: str) -> Run:
         start.wait(timeout=30)
-        try:
-            return stores.runs.open(a_run(name), MINUTE)
-        except FlightTaken as taken:
-            return taken
+        return stores.runs.open(a_run(name), POLICY)
 
     with ThreadPoolExecutor(2) as workers:
         results = list(workers.map(attempt, ["run-1", "run-2"]))
-    winners = [result for result in results if isinstance(result, Run)]
-    losers = [result for result in results if isinstance(result, FlightTaken)]
-    assert len(winners) == 1
-    assert [taken.facts["owner"] for taken in losers] == [winners[0].id]
+    (owner,) = [run for run in results if run.follows is None]
+    (follower,) = [run for run in results if run.follows is not None]
+    assert (owner.status, follower.status, follower.follows) == (RunStatus.PENDING, RunStatus.WAITING, owner.id)
 
 
 def test_one_run_opened_by_two_at_once_is_one_run(stores: Stores) -> None:
@@ -79,7 +75,7 @@ def test_one_run_opened_by_two_at_once_is_one_run(stores: Stores) -> None:
 
     def attempt(_: int) -> Run:
         start.wait(timeout=30)
-        return stores.runs.open(a_run(), MINUTE)
+        return stores.runs.open(a_run(), POLICY)
 
     with ThreadPoolExecutor(2) as workers:
         first, second = workers.map(attempt, range(2))
@@ -97,7 +93,7 @@ def test_an_unknown_run_is_not_found_by_name(stores: Stores) -> None:
 
 def test_entering_moves_the_run_and_fences_who_was_in_before(stores: Stores) -> None:
     """The newest to enter owns the run; who entered before can no longer end it."""
-    stores.runs.open(a_run(), MINUTE)
+    stores.runs.open(a_run(), POLICY)
     earlier = stores.runs.enter(RunId("run-1"), Step.REVIEW, MINUTE)
     later = stores.runs.enter(RunId("run-1"), Step.REVIEW, MINUTE)
     assert (later.status, later.step) == (RunStatus.RUNNING, Step.REVIEW)
@@ -110,29 +106,29 @@ def test_entering_moves_the_run_and_fences_who_was_in_before(stores: Stores) -> 
 @pytest.mark.parametrize("event", ENDINGS)
 def test_an_ending_is_dated_and_frees_the_flight(stores: Stores, event: RunEvent) -> None:
     """A run that ended holds nobody up."""
-    stores.runs.open(a_run(), MINUTE)
+    stores.runs.open(a_run(), POLICY)
     entered = stores.runs.enter(RunId("run-1"), Step.SETTLE, MINUTE)
     ended = stores.runs.end(entered, event, FAILURE if event is RunEvent.FAIL else None)
     assert ended.finished_at is not None
     assert ended.failure == (FAILURE if event is RunEvent.FAIL else None)
     assert stores.runs.get(RunId("run-1")) == ended
-    assert stores.runs.open(a_run("run-2"), MINUTE).status is RunStatus.PENDING
+    assert stores.runs.open(a_run("run-2"), POLICY).status is RunStatus.PENDING
 
 
 def test_a_parked_run_waits_without_holding_the_flight(stores: Stores) -> None:
     """Tomorrow's run is not held up by a review nobody has answered, and does not end the run that waits."""
-    stores.runs.open(a_run(), MINUTE)
+    stores.runs.open(a_run(), POLICY)
     waiting = stores.runs.end(stores.runs.enter(RunId("run-1"), Step.GATE, MINUTE), RunEvent.PARK)
     assert (waiting.status, waiting.finished_at) == (RunStatus.WAITING, None)
-    stores.runs.open(a_run("run-2"), MINUTE)
+    stores.runs.open(a_run("run-2"), POLICY)
     assert stores.runs.get(RunId("run-1")) == waiting
 
 
 def test_a_parked_run_comes_back_only_when_the_flight_is_free(stores: Stores) -> None:
     """One at a time works on a request: an answered review waits for the run that flies meanwhile."""
-    stores.runs.open(a_run(), MINUTE)
+    stores.runs.open(a_run(), POLICY)
     stores.runs.end(stores.runs.enter(RunId("run-1"), Step.GATE, MINUTE), RunEvent.PARK)
-    second = stores.runs.open(a_run("run-2"), MINUTE)
+    second = stores.runs.open(a_run("run-2"), POLICY)
     with pytest.raises(FlightTaken) as caught:
         stores.runs.enter(RunId("run-1"), Step.PUBLISH, MINUTE)
     assert caught.value.facts["owner"] == "run-2"
@@ -143,7 +139,7 @@ def test_a_parked_run_comes_back_only_when_the_flight_is_free(stores: Stores) ->
 @pytest.mark.parametrize("event", [RunEvent.END_PARTIAL, RunEvent.FAIL, RunEvent.CANCEL])
 def test_a_run_that_did_not_succeed_is_reopened_by_entering(stores: Stores, event: RunEvent) -> None:
     """Clearing a task of an ended run lets it go on: no longer finished, its failure forgotten."""
-    stores.runs.open(a_run(), MINUTE)
+    stores.runs.open(a_run(), POLICY)
     stores.runs.end(stores.runs.enter(RunId("run-1"), Step.SETTLE, MINUTE), event, FAILURE)
     reopened = stores.runs.enter(RunId("run-1"), Step.FETCH, MINUTE)
     assert (reopened.status, reopened.finished_at, reopened.failure) == (RunStatus.RUNNING, None, None)
@@ -151,28 +147,27 @@ def test_a_run_that_did_not_succeed_is_reopened_by_entering(stores: Stores, even
 
 def test_a_run_that_succeeded_is_over(stores: Stores) -> None:
     """Entering it changes nothing, and takes no flight."""
-    stores.runs.open(a_run(), MINUTE)
+    stores.runs.open(a_run(), POLICY)
     ended = stores.runs.end(stores.runs.enter(RunId("run-1"), Step.SETTLE, MINUTE), RunEvent.SUCCEED)
     assert stores.runs.enter(RunId("run-1"), Step.FETCH, MINUTE) == ended
-    assert stores.runs.open(a_run("run-2"), MINUTE).status is RunStatus.PENDING
+    assert stores.runs.open(a_run("run-2"), POLICY).status is RunStatus.PENDING
 
 
 @pytest.mark.parametrize("event", [RunEvent.PARK, RunEvent.SUCCEED, RunEvent.END_PARTIAL])
 def test_an_illegal_event_leaves_the_run_as_it_is(stores: Stores, event: RunEvent) -> None:
     """A run that nobody has entered cannot park, succeed or end; the error names what may happen; the flight is kept."""
-    opened = stores.runs.open(a_run(), MINUTE)
+    opened = stores.runs.open(a_run(), POLICY)
     with pytest.raises(IllegalTransition, match="allowed: cancel, enter, fail"):
         stores.runs.end(opened, event)
     assert stores.runs.get(RunId("run-1")) == opened
-    with pytest.raises(FlightTaken):
-        stores.runs.open(a_run("run-2"), MINUTE)
+    assert stores.runs.open(a_run("run-2"), POLICY).follows == opened.id
 
 
 def test_recent_runs_come_newest_first_through_the_filters(stores: Stores) -> None:
     """Sync, statuses and limit each narrow the list; admission orders it, not anybody's clock."""
-    stores.runs.open(a_run("run-1", request_key="1"), MINUTE)
-    stores.runs.open(a_run("run-2", request_key="2", sync="rates", created_at=NOW - MINUTE), MINUTE)
-    stores.runs.open(a_run("run-3", request_key="3", created_at=NOW - MINUTE), MINUTE)
+    stores.runs.open(a_run("run-1", request_key="1"), POLICY)
+    stores.runs.open(a_run("run-2", request_key="2", sync="rates", created_at=NOW - MINUTE), POLICY)
+    stores.runs.open(a_run("run-3", request_key="3", created_at=NOW - MINUTE), POLICY)
     stores.runs.enter(RunId("run-3"), Step.SHARD, MINUTE)
 
     def names(sync: str | None, statuses: list[RunStatus], limit: int = 10) -> list[str]:
@@ -186,7 +181,7 @@ def test_recent_runs_come_newest_first_through_the_filters(stores: Stores) -> No
 
 def test_a_failure_message_may_hold_what_a_supplier_sent(stores: Stores) -> None:
     """A NUL byte in an error must not keep the run from ending."""
-    opened = stores.runs.open(a_run(), MINUTE)
+    opened = stores.runs.open(a_run(), POLICY)
     ended = stores.runs.end(opened, RunEvent.FAIL, Failure(error="AnswerNotJson", message="it begins with \x00\ud800"))
     assert ended.status is RunStatus.FAILED
     assert ended.failure is not None
@@ -195,9 +190,9 @@ def test_a_failure_message_may_hold_what_a_supplier_sent(stores: Stores) -> None
 
 def test_a_lease_that_ran_out_is_free_to_take(stores: Stores) -> None:
     """The run of a dead worker is ended, with who took over, and its token is spent."""
-    stores.runs.open(a_run(), MINUTE)
+    stores.runs.open(a_run(), POLICY)
     dead = stores.runs.enter(RunId("run-1"), Step.FETCH, OVER)
-    stores.runs.open(a_run("run-2"), MINUTE)
+    stores.runs.open(a_run("run-2"), POLICY)
     ended = stores.runs.get(RunId("run-1"))
     assert (ended.status, ended.finished_at is None) == (RunStatus.FAILED, False)
     assert ended.failure is not None
@@ -205,3 +200,47 @@ def test_a_lease_that_ran_out_is_free_to_take(stores: Stores) -> None:
     assert "run-2" in ended.failure.message
     with pytest.raises(Fenced):
         stores.runs.end(dead, RunEvent.SUCCEED)
+
+
+def test_a_renewal_lets_the_flight_last(stores: Stores) -> None:
+    """Where the lease had run out, and nobody has taken it, another run of the request finds it taken again."""
+    stores.runs.open(a_run(), POLICY)
+    stores.runs.end(stores.runs.enter(RunId("run-1"), Step.SHARD, MINUTE), RunEvent.FAIL, FAILURE)
+    stores.runs.open(a_run("run-2"), POLICY)
+    run = stores.runs.enter(RunId("run-2"), Step.REVIEW, OVER)
+    stores.runs.renew(run, MINUTE)
+    with pytest.raises(FlightTaken):
+        stores.runs.enter(RunId("run-1"), Step.SHARD, MINUTE)
+
+
+def test_a_renewal_is_fenced(stores: Stores) -> None:
+    """Who holds an older token keeps nothing alive."""
+    stores.runs.open(a_run(), POLICY)
+    older = stores.runs.enter(RunId("run-1"), Step.REVIEW, MINUTE)
+    stores.runs.enter(RunId("run-1"), Step.REVIEW, MINUTE)
+    with pytest.raises(Fenced):
+        stores.runs.renew(older, MINUTE)
+    with pytest.raises(Fenced):
+        stores.runs.next_token(older)
+
+
+@pytest.mark.parametrize("event", [RunEvent.PARK, *ENDINGS])
+def test_a_run_that_is_over_takes_no_flight_back(stores: Stores, event: RunEvent) -> None:
+    """A heartbeat that comes a moment too late leaves the request to whoever asks next."""
+    stores.runs.open(a_run(), POLICY)
+    run = stores.runs.enter(RunId("run-1"), Step.SETTLE, MINUTE)
+    stores.runs.end(run, event)
+    stores.runs.renew(run, MINUTE)
+    assert stores.runs.open(a_run("run-2"), POLICY).status is RunStatus.PENDING
+
+
+def test_a_token_is_exchanged_for_a_newer_one(stores: Stores) -> None:
+    """The run stays as it is, and the older token is worth nothing from then on."""
+    stores.runs.open(a_run(), POLICY)
+    older = stores.runs.enter(RunId("run-1"), Step.PUBLISH, MINUTE)
+    newer = stores.runs.next_token(older)
+    assert newer.token > older.token
+    assert newer == older.model_copy(update={"token": newer.token}) == stores.runs.get(older.id)
+    with pytest.raises(Fenced):
+        stores.runs.end(older, RunEvent.SUCCEED)
+    assert stores.runs.end(newer, RunEvent.SUCCEED).status is RunStatus.SUCCEEDED

@@ -9,11 +9,11 @@ import pytest
 from sluice.errors import Fenced, FlightTaken, IllegalTransition, NotFound
 from sluice.model.artifact import ArtifactKind
 from sluice.model.base import RunId, ShardKey
-from sluice.model.lifecycle import RunEvent, ShardStatus, Step
+from sluice.model.lifecycle import RunEvent, RunStatus, ShardStatus, Step
 from sluice.model.run import Failure
 from sluice.model.shard import Shard
 from tests.contract.conftest import Stores
-from tests.support.nouns import MINUTE, OVER, a_pointer, a_run, plans
+from tests.support.nouns import MINUTE, OVER, POLICY, a_pointer, a_run, plans
 
 RUN, PARIS, ROME = RunId("run-1"), ShardKey("paris"), ShardKey("rome")
 FAILURE = Failure(error="CursorStuck", message="the cursor abc came twice")
@@ -22,7 +22,7 @@ FAILURE = Failure(error="CursorStuck", message="the cursor abc came twice")
 @pytest.fixture(autouse=True)
 def _planned(stores: Stores) -> None:
     """A run with two shards."""
-    stores.shards.plan(stores.runs.open(a_run(), MINUTE), plans(PARIS, ROME), {ROME: "17"})
+    stores.shards.plan(stores.runs.open(a_run(), POLICY), plans(PARIS, ROME), {ROME: "17"})
 
 
 def further(shard: Shard, *, exhausted: bool = False) -> Shard:
@@ -132,7 +132,7 @@ def test_a_checkpoint_keeps_the_flight(stores: Stores) -> None:
     claimed = stores.shards.claim(RUN, PARIS)
     checkpointed(stores, claimed)
     with pytest.raises(FlightTaken):
-        stores.runs.open(a_run("run-2"), MINUTE)
+        stores.runs.open(a_run("run-2"), POLICY)
 
 
 def test_a_checkpoint_of_a_shard_that_ended_is_illegal(stores: Stores) -> None:
@@ -177,13 +177,13 @@ def test_a_shard_of_an_ended_run_may_be_claimed(stores: Stores) -> None:
     stores.runs.end(stores.runs.enter(RUN, Step.SETTLE, MINUTE), RunEvent.FAIL)
     assert stores.shards.claim(RUN, PARIS).status is ShardStatus.RUNNING
     with pytest.raises(FlightTaken):
-        stores.runs.open(a_run("run-2"), MINUTE)
+        stores.runs.open(a_run("run-2"), POLICY)
 
 
 def test_a_shard_is_not_claimed_while_another_run_of_the_request_is_alive(stores: Stores) -> None:
     """One run at a time asks the supplier for the same."""
     stores.runs.end(stores.runs.enter(RUN, Step.SETTLE, MINUTE), RunEvent.FAIL)
-    stores.runs.open(a_run("run-2"), MINUTE)
+    stores.runs.open(a_run("run-2"), POLICY)
     claims: list[Callable[[], object]] = [lambda: stores.shards.claim(RUN, PARIS), lambda: stores.shards.claim_next(RUN)]
     for claim in claims:
         with pytest.raises(FlightTaken):
@@ -211,3 +211,16 @@ def test_workers_that_claim_at_once_get_different_shards(stores: Stores) -> None
     with ThreadPoolExecutor(4) as workers:
         claimed = [key for keys in workers.map(drain, range(4)) for key in keys]
     assert sorted(claimed) == ["a", "b", "c", "d", "e", "f", "paris", "rome"]
+
+
+def test_a_renewal_keeps_the_flight_of_the_run_and_is_fenced(stores: Stores) -> None:
+    """Whoever works on a shard keeps its run alive; whoever lost it does not."""
+    lost = stores.shards.claim(RUN, PARIS)
+    stores.runs.enter(RUN, Step.FETCH, OVER)
+    shard = stores.shards.claim(RUN, PARIS)
+    stores.shards.renew(shard, MINUTE)
+    with pytest.raises(Fenced):
+        stores.shards.renew(lost, MINUTE)
+    stores.runs.end(stores.runs.get(RUN), RunEvent.CANCEL)
+    stores.shards.renew(shard, MINUTE)
+    assert stores.runs.open(a_run("run-2"), POLICY).status is RunStatus.PENDING
