@@ -13,6 +13,8 @@ from sluice.adapters.postgres import Database
 from sluice.adapters.sources.rest import RestSource
 from sluice.adapters.spec_files import SpecFiles
 from sluice.adapters.state import (
+    PostgresAlertStore,
+    PostgresCallStore,
     PostgresDeadLetterStore,
     PostgresPointerStore,
     PostgresReviewStore,
@@ -21,6 +23,7 @@ from sluice.adapters.state import (
     PostgresWatermarkStore,
 )
 from sluice.adapters.targets.postgres import PostgresTarget
+from sluice.adapters.webhooks import HttpWebhook
 from sluice.errors import StateUnavailable, TargetUnavailable
 from sluice.model.connections import ARTIFACTS, STATE
 from sluice.model.spec import SyncSpec
@@ -66,4 +69,7 @@ def open_services(settings: Settings, connections: Connections, metrics: Metrics
             target=lambda spec: PostgresTarget(target_database(spec.target.connection), spec),
             spec=specs.sync,
             policy=specs.policy,
+            calls=PostgresCallStore(state),
+            webhook=lambda hook, policy: HttpWebhook(hook, connections.get(hook.connection), policy),
+            alerts=PostgresAlertStore(state),
         )

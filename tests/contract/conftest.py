@@ -1,12 +1,16 @@
 """The stores of state twice: in memory, as unit tests use them, and on Postgres. Every suite here runs on both."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
 
 import pytest
 
 from sluice.adapters.postgres import Database
 from sluice.adapters.state import (
+    PostgresAlertStore,
+    PostgresCallStore,
     PostgresDeadLetterStore,
     PostgresPointerStore,
     PostgresReviewStore,
@@ -15,7 +19,18 @@ from sluice.adapters.state import (
     PostgresWatermarkStore,
 )
 from sluice.errors import StateUnavailable
-from sluice.ports import DeadLetterStore, PointerStore, ReviewStore, RunStore, ShardStore, WatermarkStore
+from sluice.ports import (
+    AlertStore,
+    CallStore,
+    DeadLetterStore,
+    PointerStore,
+    ReviewStore,
+    RunStore,
+    ShardStore,
+    WatermarkStore,
+)
+from tests.unit.fakes.alert_store import MemoryAlertStore
+from tests.unit.fakes.call_store import MemoryCallStore
 from tests.unit.fakes.dead_letter_store import MemoryDeadLetterStore
 from tests.unit.fakes.memory import Memory
 from tests.unit.fakes.pointer_store import MemoryPointerStore
@@ -35,6 +50,10 @@ class Stores:
     reviews: ReviewStore
     dead_letters: DeadLetterStore
     watermarks: WatermarkStore
+    let_pass: Callable[[timedelta], None]
+    """Makes all that has happened so much longer ago."""
+    calls: CallStore
+    alerts: AlertStore
 
 
 @pytest.fixture(params=["memory", "postgres"])
@@ -49,6 +68,8 @@ def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
             MemoryReviewStore(memory),
             MemoryDeadLetterStore(memory),
             MemoryWatermarkStore(memory),
+            MemoryCallStore(memory),
+            MemoryAlertStore(memory),
         )
         return
     database = Database(request.getfixturevalue("database"), StateUnavailable)
@@ -59,5 +80,7 @@ def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
         PostgresReviewStore(database),
         PostgresDeadLetterStore(database),
         PostgresWatermarkStore(database),
+        PostgresCallStore(database),
+        PostgresAlertStore(database),
     )
     database.close()

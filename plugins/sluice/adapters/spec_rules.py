@@ -62,6 +62,7 @@ def broken_rules(raw: Mapping[str, Any], file_stem: str) -> Iterator[Problem]:
     yield from _ordering_fields(draft)
     yield from _templates(draft)
     yield from _target(draft)
+    yield from _webhooks(raw)
 
 
 def _name(raw: Mapping[str, Any], file_stem: str) -> Iterator[Problem]:
@@ -171,3 +172,12 @@ def _target(draft: Draft) -> Iterator[Problem]:
     schema = draft.target.table.split(".")[0]
     if schema in _OWN_SCHEMAS or schema.startswith("pg_"):
         yield Problem(("target", "table"), f"the schema {schema} is not for published tables")
+
+
+def _webhooks(raw: Mapping[str, Any]) -> Iterator[Problem]:
+    listed = raw.get("webhooks")
+    first: dict[Any, int] = {}
+    for index, item in enumerate(listed if isinstance(listed, list) else []):
+        name = item.get("name") if isinstance(item, dict) else None
+        if isinstance(name, str) and first.setdefault(name, index) != index:
+            yield Problem(("webhooks", index, "name"), f"{name!r} stands twice; the first is webhooks[{first[name]}]")

@@ -88,7 +88,8 @@ class SyncTasks:
             review = work.services.reviews.latest(work.run_id)
             if review is not None and review.verdict in {Verdict.REJECTED, Verdict.SUPERSEDED}:
                 raise AirflowSkipException(f"review {review.id} was {review.verdict}{_by(review)}: nothing is published")
-            publication = publish(work.services, work.run_id)
+            attempt = work.context["ti"]
+            publication = publish(work.services, work.run_id, is_repeated=attempt.try_number <= attempt.max_tries)
             if publication is None or not publication.counts:
                 raise AirflowSkipException("the target holds all of it already: nothing was left to publish")
             report: Report = {

@@ -12,6 +12,7 @@ from airflow.sdk.configuration import conf
 
 from sluice.airflow_glue.outcomes import airflow_outcomes
 from sluice.airflow_glue.run_ids import run_id_of
+from sluice.guard.log_level import drop_quiet
 from sluice.model.base import RunId
 from sluice.model.lifecycle import Step
 from sluice.ports import Services
@@ -50,5 +51,13 @@ def working(step: Step, include: Path) -> Iterator[Workplace]:
     run_id = run_id_of(dag_run.dag_id, dag_run.run_id)
     bound = structlog.contextvars.bound_contextvars(run=run_id, step=step.value, attempt=context["ti"].try_number)
     opened = open_services(settings(include), AirflowConnections(), AirflowMetrics())
+    _let_stages_set_the_level()
     with airflow_outcomes(), bound, opened as services:
         yield Workplace(services=services, run_id=run_id, context=context)
+
+
+def _let_stages_set_the_level() -> None:
+    """Have Airflow's logging leave out what a stage does not want; loggers that were used already share this one list."""
+    processors = structlog.get_config()["processors"]
+    if drop_quiet not in processors:
+        processors.insert(0, drop_quiet)

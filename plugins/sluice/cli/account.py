@@ -1,6 +1,6 @@
 """A run in; all that is known of it out, for people and for programs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -8,6 +8,7 @@ from rich.text import Text
 
 from sluice.cli.output import pairs, printable, table
 from sluice.errors import TargetUnavailable
+from sluice.model.call import Call
 from sluice.model.ledger import Publication
 from sluice.model.lifecycle import WAITING_VERDICTS
 from sluice.model.review import Review
@@ -18,12 +19,13 @@ from sluice.ports import Services
 
 @dataclass(frozen=True)
 class Account:
-    """A run, its shards, its newest review and the publication of that."""
+    """A run, its shards, its newest review, the publication of that, and the calls it made to tell of it."""
 
     run: Run
     shards: list[Shard]
     review: Review | None
     publication: Publication | None
+    calls: list[Call] = field(default_factory=list)
     unknown: str | None = None
     """Why it cannot be told whether the review was published."""
 
@@ -34,6 +36,7 @@ class Account:
             "shards": self.shards,
             "review": self.review,
             "publication": self.publication,
+            "calls": [{**call.model_dump(), "standing": call.standing} for call in self.calls],
             **({"publication_unknown": self.unknown} if self.unknown else {}),
         }
 
@@ -49,7 +52,14 @@ def account_of(services: Services, run: Run) -> Account:
             publication = services.ledger(pinned_spec(services, run)).publication_of(review.id)
         except TargetUnavailable as error:
             unknown = error.message
-    return Account(run=run, shards=shards, review=review, publication=publication, unknown=unknown)
+    return Account(
+        run=run,
+        shards=shards,
+        review=review,
+        publication=publication,
+        calls=services.calls.of(run.id),
+        unknown=unknown,
+    )
 
 
 def draw_account(console: Console, account: Account) -> None:
@@ -83,6 +93,9 @@ def draw_account(console: Console, account: Account) -> None:
     if account.review is not None:
         console.print(review_drawn(account.review))
     console.print(_publication_drawn(account))
+    if account.calls:
+        rows = [[call.name, call.standing, call.begun, _said(call), call.key] for call in account.calls]
+        console.print(table(["webhook", "standing", "begun", "answer", "key"], rows))
 
 
 def review_drawn(review: Review) -> RenderableType:
@@ -113,6 +126,11 @@ def how_to_answer(review: Review) -> str:
         f"  look:    sluice review show {review.id}\n"
         f"  decide:  sluice review approve {review.id}   (or reject)"
     )
+
+
+def _said(call: Call) -> str | None:
+    """Return what is known of a call's end: the answer, or why there is none."""
+    return call.result.answer if call.result is not None else call.trouble
 
 
 def _publication_drawn(account: Account) -> RenderableType:

@@ -9,13 +9,14 @@ from typing import Any
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
+from sluice.guard.log_level import drop_quiet
+
 
 def configure_logs(*, verbose: bool, listener: Processor | None = None) -> None:
-    """Show warnings, and with `verbose` every event; `listener` sees all of them, shown or not."""
-    shown = {"warning", "error", "critical", *(["info"] if verbose else [])}
+    """Show warnings, and with `verbose` all that the stages at work log; `listener` sees every event, shown or not."""
 
-    def drop_quiet(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-        if event["level"] not in shown:
+    def drop_unasked(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+        if not verbose and event["level"] in ("debug", "info"):
             raise structlog.DropEvent
         return event
 
@@ -25,11 +26,12 @@ def configure_logs(*, verbose: bool, listener: Processor | None = None) -> None:
             structlog.processors.add_log_level,
             *([listener] if listener else []),
             drop_quiet,
+            drop_unasked,
             structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False),
             structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()),
         ],
-        # The listener counts pages, which are of level debug.
-        wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG if listener else logging.INFO),
+        # Which level is low enough is the stage's to say; and the listener counts pages, which are of level debug.
+        wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG),
         # Asked for at each event: while a progress display is up, sys.stderr is another.
         logger_factory=_stderr_logger,
         cache_logger_on_first_use=False,

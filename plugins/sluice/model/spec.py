@@ -109,6 +109,16 @@ class TargetSpec(Frozen):
     )
 
 
+class WebhookSpec(Frozen):
+    """Somebody who is told of each publication, with one POST request."""
+
+    name: str = Field(pattern=NAME_PATTERN, description="what it is called in logs and in `sluice show`")
+    connection: str = Field(
+        min_length=1, description="Airflow connection of type http: scheme, host, port, login, extra headers"
+    )
+    path: str = Field(pattern=PATH_PATTERN, description="path below the connection's host")
+
+
 class SyncSpec(Frozen):
     """One declared flow: one entity, one source, one target table."""
 
@@ -126,6 +136,7 @@ class SyncSpec(Frozen):
     fields: tuple[FieldSpec, ...] = Field(min_length=1)
     review: ReviewPolicy = ReviewPolicy()
     target: TargetSpec
+    webhooks: tuple[WebhookSpec, ...] = Field(default=(), description="who is told of each publication")
 
     def field(self, name: str) -> FieldSpec:
         """Return the field of that name; raise `KeyError` if there is none."""

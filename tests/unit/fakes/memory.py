@@ -6,8 +6,10 @@ from datetime import datetime, timedelta
 from itertools import count
 
 from sluice.errors import Fenced, FlightTaken, NotFound
+from sluice.model.alert import Alert
 from sluice.model.artifact import ArtifactRef, Pointer
 from sluice.model.base import ReviewId, RunId, ShardKey, Token
+from sluice.model.call import Call
 from sluice.model.reject import DeadLetter
 from sluice.model.review import Review
 from sluice.model.run import Run
@@ -37,6 +39,8 @@ class Memory:
     reviews: dict[ReviewId, Review] = field(default_factory=dict)
     dead_letters: list[DeadLetter] = field(default_factory=list)
     watermarks: dict[tuple[str, ShardKey], tuple[str, Token]] = field(default_factory=dict)
+    calls: dict[str, tuple[Call, datetime]] = field(default_factory=dict)
+    alerts: dict[RunId, Alert] = field(default_factory=dict)
     _tokens: "count[int]" = field(default_factory=lambda: count(1))
 
     def next_token(self) -> Token:

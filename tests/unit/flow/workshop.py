@@ -19,8 +19,10 @@ from sluice.model.run import Origin, Run, RunRequest
 from sluice.model.shard import Shard
 from sluice.model.spec import SyncSpec
 from sluice.model.stage import StagePolicy
-from sluice.ports import Ledger, Page, Services, Source, Target
+from sluice.ports import Ledger, Page, Services, Source, Target, Webhook
+from tests.unit.fakes.alert_store import MemoryAlertStore
 from tests.unit.fakes.artifact_store import MemoryArtifactStore
+from tests.unit.fakes.call_store import MemoryCallStore
 from tests.unit.fakes.chunk_codec import PlainChunkCodec
 from tests.unit.fakes.dead_letter_store import MemoryDeadLetterStore
 from tests.unit.fakes.ledger import MemoryLedger
@@ -84,6 +86,7 @@ class Workshop:
     codec: PlainChunkCodec = field(default_factory=PlainChunkCodec)
     shards: MemoryShardStore | None = None
     target: MemoryTarget | None = None
+    webhooks: dict[str, Webhook] = field(default_factory=dict)
 
     @property
     def services(self) -> Services:
@@ -105,6 +108,9 @@ class Workshop:
             target=cast(Callable[[SyncSpec], Target], (lambda _: target) if target else _unneeded),
             spec=lambda _name: self.spec,
             policy=lambda _name: self.policy,
+            calls=MemoryCallStore(self.memory),
+            webhook=lambda hook, _policy: self.webhooks[hook.name],
+            alerts=MemoryAlertStore(self.memory),
         )
 
     def supply(self, *answers: Page | SluiceError) -> ListedSource:

@@ -1,5 +1,7 @@
 """The stores of sluice_state, their SQL and their migrations."""
 
+from sluice.adapters.state.alerts import PostgresAlertStore
+from sluice.adapters.state.calls import PostgresCallStore
 from sluice.adapters.state.dead_letters import PostgresDeadLetterStore
 from sluice.adapters.state.pointers import PostgresPointerStore
 from sluice.adapters.state.reviews import PostgresReviewStore
@@ -8,6 +10,8 @@ from sluice.adapters.state.shards import PostgresShardStore
 from sluice.adapters.state.watermarks import PostgresWatermarkStore
 
 __all__ = [
+    "PostgresAlertStore",
+    "PostgresCallStore",
     "PostgresDeadLetterStore",
     "PostgresPointerStore",
     "PostgresReviewStore",

@@ -31,10 +31,15 @@ def note_review(
     _append(connection, run, ("review", review), (event, verdict), facts)
 
 
+def note_call(connection: psycopg.Connection[DictRow], run: RunId, name: str, event: str, standing: str, **facts: Any) -> None:
+    """Note what happened to a call; nothing, if the run's state was removed meanwhile."""
+    _append(connection, run, ("call", name), (event, standing), facts)
+
+
 def _append(
     connection: psycopg.Connection[DictRow],
     run: RunId,
-    subject: tuple[Literal["run", "shard", "review"], str],
+    subject: tuple[Literal["run", "shard", "review", "call"], str],
     transition: tuple[str, str],
     facts: dict[str, Any],
 ) -> None:

@@ -21,3 +21,44 @@ comment on column sluice_state.shard.epoch is 'How often it was begun again from
 
 alter table sluice_state.artifact add column superseded_at timestamptz;
 comment on column sluice_state.artifact.superseded_at is 'Since when it counts no more, being lost, damaged or of an older epoch.';
+
+-- No foreign key to the run: what was asked of others stays known as long as it is asked for, whatever becomes of the run's state.
+create table sluice_state.call (
+    key text primary key,
+    sync text not null,
+    run text not null,
+    subject text not null,
+    name text not null,
+    begun integer not null default 0 check (begun >= 0),
+    trouble text,
+    accepted boolean,
+    answer text,
+    noted_at timestamptz not null default clock_timestamp(),
+    answered_at timestamptz,
+    expires_at timestamptz not null,
+    constraint call_answer_whole check ((accepted is null) = (answer is null) and (answer is null) = (answered_at is null)),
+    constraint call_begun_first check (answer is null or begun > 0)
+) with (fillfactor = 70);
+create index call_by_run on sluice_state.call (run);
+create index call_left on sluice_state.call (sync, noted_at) where accepted is null;
+create index call_by_expiry on sluice_state.call (expires_at);
+
+comment on table sluice_state.call is 'Calls with side effects: the intent is committed before the call, the result after it.';
+comment on column sluice_state.call.key is 'The idempotency key, which the receiver is told.';
+comment on column sluice_state.call.sync is 'The sync.';
+comment on column sluice_state.call.run is 'The run that noted it.';
+comment on column sluice_state.call.subject is 'What it is about: the id of a review.';
+comment on column sluice_state.call.name is 'Who is called: the name of a webhook.';
+comment on column sluice_state.call.begun is 'How often its intent was committed; 0: it is due once something else has happened.';
+comment on column sluice_state.call.trouble is 'Why the last try brought no result, free of secrets.';
+comment on column sluice_state.call.accepted is 'Whether the receiver accepted it; null: not known.';
+comment on column sluice_state.call.answer is 'What the receiver answered, free of secrets.';
+comment on column sluice_state.call.noted_at is 'When it was noted first.';
+comment on column sluice_state.call.answered_at is 'When the result was kept.';
+comment on column sluice_state.call.expires_at is 'From then on it counts as absent, by this database''s clock.';
+
+alter table sluice_state.event drop constraint event_subject_check;
+alter table sluice_state.event
+    add constraint event_subject_check check (subject in ('run', 'shard', 'review', 'call'));
+comment on table sluice_state.event is 'Append-only: every transition of a run, its shards, its reviews and its calls.';
+comment on column sluice_state.event.name is 'Which one: the id of the run or review, the key of the shard, the name of who is called.';

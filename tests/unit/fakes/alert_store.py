@@ -1,0 +1,33 @@
+"""Alerts in memory."""
+
+from sluice.model.alert import Alert
+from sluice.model.base import RunId
+from sluice.model.lifecycle import RunStatus
+from sluice.model.run import Run
+from tests.unit.fakes.memory import Memory
+
+
+class MemoryAlertStore:
+    """The port `AlertStore`."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+
+    def failed_in_a_row(self, run: RunId) -> int:
+        """Count back to the last run that succeeded."""
+        with self._memory.lock:
+            present = self._memory.run(run)
+            runs = list(self._memory.runs.values())
+            up_to_it = runs[: runs.index(present) + 1]
+            failed = 0
+            for earlier in reversed([one for one in up_to_it if one.sync == present.sync and one.follows is None]):
+                if earlier.status is RunStatus.SUCCEEDED and earlier.id != run:
+                    break
+                failed += earlier.status in (RunStatus.FAILED, RunStatus.PARTIAL)
+            return failed
+
+    def note(self, run: Run, alert: Alert) -> bool:
+        """Keep the run's first alert."""
+        with self._memory.lock:
+            self._memory.run(run.id)
+            return self._memory.alerts.setdefault(run.id, alert) is alert
