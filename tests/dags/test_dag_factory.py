@@ -5,7 +5,11 @@ from typing import Any
 
 import pytest
 
+from sluice.adapters.spec_files import SpecFiles
+from sluice.airflow_glue.shard_groups import spread
+from sluice.cli.local.services import stage_pools
 from sluice.flow.pipeline import PIPELINE
+from sluice.model.base import ShardKey
 
 
 @pytest.fixture
@@ -64,6 +68,26 @@ def test_what_the_spec_says_is_on_the_dag(dag: Any) -> None:
     assert "| review expires after | 1d |" in dag.doc_md
     assert {task.retries for task in dag.tasks} == {0}
     assert {task.owner for task in dag.tasks} == {"sluice"}
+
+
+def test_stages_differ_in_their_tasks(airflow_home: Path) -> None:
+    """Tries of a task, the wait between them, its longest time, and how many shards are fetched at a time: each stage's own."""
+    from sluice.airflow_glue import sync_dag
+
+    fetches = [sync_dag(name).get_task("shards.fetch") for name in ("hotels", "grouped")]
+    assert [task.retries for task in fetches] == [0, 1]
+    assert [task.retry_delay.total_seconds() for task in fetches] == [30, 0]
+    assert [task.execution_timeout.total_seconds() for task in fetches] == [6 * 3600, 2 * 3600]
+    pools = stage_pools(airflow_home / "include")
+    assert [pools[task.pool].slots for task in fetches] == [4, 9]
+
+
+def test_stages_differ_in_how_many_tasks_share_the_shards(airflow_home: Path) -> None:
+    """Of two shards, one stage gives each a task, the other puts both into one."""
+    files = SpecFiles(airflow_home / "include")
+    shards = [ShardKey("tokyo"), ShardKey("brittany")]
+    groups = [files.policy(stage).groups for stage in ("hotel-content", "in-one-group")]
+    assert [len(spread(shards, number)) for number in groups] == [2, 1]
 
 
 def test_nothing_approves_by_default(dag: Any) -> None:
