@@ -44,6 +44,7 @@ def working(step: Step, include: Path) -> Iterator[Workplace]:
     """Open the services for one attempt of one task; what is logged meanwhile names run, step and attempt."""
     from sluice.airflow_glue.connections import AirflowConnections
     from sluice.airflow_glue.metrics import AirflowMetrics
+    from sluice.flow.rebuilding import rebuilding
     from sluice.wiring import open_services
 
     context = get_current_context()
@@ -52,7 +53,7 @@ def working(step: Step, include: Path) -> Iterator[Workplace]:
     bound = structlog.contextvars.bound_contextvars(run=run_id, step=step.value, attempt=context["ti"].try_number)
     opened = open_services(settings(include), AirflowConnections(), AirflowMetrics())
     _let_stages_set_the_level()
-    with airflow_outcomes(), bound, opened as services:
+    with airflow_outcomes(), bound, opened as services, rebuilding(services):
         yield Workplace(services=services, run_id=run_id, context=context)
 
 

@@ -14,6 +14,7 @@ from structlog.contextvars import bound_contextvars
 
 from sluice import log_events
 from sluice.errors import Fenced, IllegalTransition, NothingToReview, Permanent, ReviewNotApproved, SluiceError
+from sluice.flow.rebuilding import rebuilding
 from sluice.guard.heartbeat import Heartbeat
 from sluice.guard.log_level import logged_from
 from sluice.model.base import RunId, Token
@@ -67,7 +68,7 @@ def entered(services: Services, run_id: RunId, step: Step) -> Iterator[Entry]:
     with bound_contextvars(**run.log_context, step=str(step)), logged_from(policy.log_level):
         log.info(log_events.STEP_STARTED)
         try:
-            with entry.pulse:
+            with rebuilding(services), entry.pulse:
                 yield entry
         except _LEFT_TO_SETTLEMENT as error:
             log.info(log_events.STEP_FAILED, error=type(error).__name__, message=error.message)

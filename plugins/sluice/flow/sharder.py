@@ -8,17 +8,14 @@ from sluice import log_events
 from sluice.errors import UsageInvalid
 from sluice.flow.entering import entered
 from sluice.flow.pinned_spec import pinned_spec
-from sluice.model.base import RunId, ShardKey
+from sluice.flow.shard_plans import declared_shards
+from sluice.model.base import RunId
 from sluice.model.lifecycle import RunStatus, Step
 from sluice.model.run import Mode, Run
 from sluice.model.shard import Shard, ShardPlan
-from sluice.model.spec import SyncSpec
 from sluice.ports import Services
 
 log: Final = structlog.get_logger()
-
-WHOLE: Final = ShardKey("all")
-"""The key of the only shard of a sync that declares none."""
 
 
 def plan_shards(services: Services, run_id: RunId) -> list[Shard]:
@@ -36,13 +33,6 @@ def plan_shards(services: Services, run_id: RunId) -> list[Shard]:
         shards = services.shards.plan(run, plans, marks)
         log.info(log_events.SHARDS_PLANNED, shards=len(shards), with_watermark=len(marks))
         return shards
-
-
-def declared_shards(spec: SyncSpec) -> list[ShardPlan]:
-    """Return all shards of a sync."""
-    if spec.shards is None:
-        return [ShardPlan(key=WHOLE, params={})]
-    return [ShardPlan(key=ShardKey(value), params={spec.shards.name: value}) for value in spec.shards.values]
 
 
 def _wanted(declared: list[ShardPlan], run: Run) -> list[ShardPlan]:

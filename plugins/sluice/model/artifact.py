@@ -12,6 +12,7 @@ class ArtifactKind(StrEnum):
     """What the bytes are."""
 
     SPEC = "spec"
+    RUN = "run"
     RAW = "raw"
     ROWS = "rows"
     REJECTS = "rejects"

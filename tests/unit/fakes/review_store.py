@@ -33,13 +33,15 @@ class MemoryReviewStore:
         with self._memory.lock:
             if review not in self._memory.reviews:
                 raise NotFound(f"there is no review {review}", review=review)
-            return self._memory.reviews[review]
+            found = self._memory.reviews[review]
+            self._memory.require_readable("review", review, run=found.run, review=review)
+            return found
 
     def latest(self, run: RunId) -> Review | None:
         """Return the newest review of the run."""
         with self._memory.lock:
             of_run = [review for review in self._memory.reviews.values() if review.run == run]
-            return of_run[-1] if of_run else None
+            return self.get(of_run[-1].id) if of_run else None
 
     def waiting(self, sync: str | None = None) -> list[Review]:
         """Return the reviews that wait for a decision, oldest first."""

@@ -41,7 +41,7 @@ def test_a_damaged_spec() -> None:
     """Bytes that do not match their pointer are never taken for a spec."""
     workshop = Workshop()
     run = workshop.admit()
-    (key,) = workshop.artifacts.objects
-    workshop.artifacts.objects[key] += b" "
+    (pointer,) = workshop.services.pointers.of(RUN, ArtifactKind.SPEC)
+    workshop.artifacts.objects[pointer.key] += b" "
     with pytest.raises(ArtifactCorrupt):
         pinned_spec(workshop.services, run)

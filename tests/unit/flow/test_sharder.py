@@ -5,7 +5,8 @@ from structlog.testing import capture_logs
 
 from sluice import log_events
 from sluice.errors import UsageInvalid
-from sluice.flow.sharder import WHOLE, plan_shards
+from sluice.flow.shard_plans import WHOLE
+from sluice.flow.sharder import plan_shards
 from sluice.model.base import ShardKey, Token
 from sluice.model.lifecycle import RunStatus, ShardStatus, Step
 from sluice.model.run import Mode

@@ -20,6 +20,7 @@ LONGEST_NAME: Final = 160
 _PLAIN: Final = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.")
 _EXTENSIONS: Final = {
     ArtifactKind.SPEC: "json",
+    ArtifactKind.RUN: "json",
     ArtifactKind.RAW: "chunk",
     ArtifactKind.ROWS: "parquet",
     ArtifactKind.REJECTS: "json",

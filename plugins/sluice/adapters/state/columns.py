@@ -1,10 +1,8 @@
 """What several tables have in common: values of the model go in, columns come out, and the other way round."""
 
+from collections.abc import Mapping
 from typing import Any
 
-from psycopg.rows import DictRow
-
-from sluice.errors import StateTooNew
 from sluice.model.run import Failure
 
 
@@ -25,15 +23,8 @@ def failure_facts(failure: Failure | None) -> dict[str, str]:
     return {} if failure is None else {"error": storable(failure.error), "message": storable(failure.message)}
 
 
-def failure_from_row(row: DictRow) -> Failure | None:
+def failure_from_row(row: Mapping[str, Any]) -> Failure | None:
     """Return the failure a row holds."""
     if row["failure_error"] is None:
         return None
     return Failure(error=row["failure_error"], message=row["failure_message"])
-
-
-def require_known_version(row: DictRow, known: int, what: str) -> None:
-    """Raise `StateTooNew` if a newer release wrote the row."""
-    version: Any = row["state_version"]
-    if version > known:
-        raise StateTooNew(f"{what} has state version {version}; this Sluice knows up to {known}", state_version=version)

@@ -6,7 +6,7 @@ from typing import Any, Final
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from sluice.adapters.postgres import Database
+from sluice.adapters.postgres import Transactions
 from sluice.adapters.queries import Queries
 from sluice.adapters.state.columns import storable
 from sluice.model.base import ObjectKey, RunId, ShardKey
@@ -19,7 +19,7 @@ _SQL: Final = Queries(__package__, "dead_letter.sql")
 class PostgresDeadLetterStore:
     """Dead letters in Postgres."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Transactions) -> None:
         self._database = database
 
     def record(self, run: Run, shard: ShardKey, rejects: Sequence[Reject]) -> None:

@@ -5,7 +5,7 @@ from typing import Final
 import psycopg
 from psycopg.rows import DictRow
 
-from sluice.adapters.postgres import Database
+from sluice.adapters.postgres import Transactions
 from sluice.adapters.queries import Queries
 from sluice.adapters.state import flights
 from sluice.errors import NotFound
@@ -18,7 +18,7 @@ _SQL: Final = Queries(__package__, "artifact.sql")
 class PostgresPointerStore:
     """Pointers in Postgres."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Transactions) -> None:
         self._database = database
 
     def add(self, pointer: Pointer, token: Token | None = None) -> None:

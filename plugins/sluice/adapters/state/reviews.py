@@ -6,10 +6,11 @@ import psycopg
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from sluice.adapters.postgres import Database
+from sluice.adapters.postgres import Transactions
 from sluice.adapters.queries import Queries
 from sluice.adapters.state import flights, journal
-from sluice.adapters.state.columns import require_known_version, storable
+from sluice.adapters.state.columns import storable
+from sluice.adapters.state.versions import Row, Versioned
 from sluice.errors import IllegalTransition, NotFound
 from sluice.model.artifact import Pointer
 from sluice.model.base import ReviewId, RunId
@@ -23,7 +24,7 @@ _SQL: Final = Queries(__package__, "review.sql")
 class PostgresReviewStore:
     """Reviews in Postgres."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Transactions) -> None:
         self._database = database
 
     def save(self, review: Review, run: Run) -> Review:
@@ -76,8 +77,11 @@ class PostgresReviewStore:
 
 
 def review_from_row(row: DictRow) -> Review:
-    """Return the review a row stands for; raise `StateTooNew` if a newer release wrote it."""
-    require_known_version(row, REVIEW_STATE_VERSION, f"review {row['id']}")
+    """Return the review that a row, joined with its decision, stands for; see `versions`."""
+    return _VERSIONED.read(row)
+
+
+def _noun(row: Row) -> Review:
     return Review(
         id=ReviewId(row["id"]),
         run=RunId(row["run"]),
@@ -93,7 +97,12 @@ def review_from_row(row: DictRow) -> Review:
     )
 
 
-def _decision_from_row(row: DictRow) -> Decision:
+_VERSIONED: Final = Versioned(
+    table="review", known=REVIEW_STATE_VERSION, identity={"review": "id", "run": "run"}, migrations={}, build=_noun
+)
+
+
+def _decision_from_row(row: Row) -> Decision:
     return Decision(
         choice=Choice(row["choice"]),
         by=row["decided_by"],

@@ -19,10 +19,11 @@ select * from sluice_state.shard where run = %(run)s and key = %(key)s
 select key from sluice_state.shard where run = %(run)s and status = 'pending' order by key limit 1
 
 -- name: claim
--- Claim one shard, under a new token.
+-- Claim one shard, under a new token and in this release's version.
 update sluice_state.shard set
     status = %(status)s,
     token = nextval('sluice_state.token_seq'),
+    state_version = greatest(state_version, %(state_version)s),
     attempt = attempt + (not exhausted)::integer,
     failure_error = null,
     failure_message = null
@@ -34,6 +35,7 @@ returning *
 update sluice_state.shard set
     status = %(status)s,
     token = nextval('sluice_state.token_seq'),
+    state_version = greatest(state_version, %(state_version)s),
     attempt = attempt + (not exhausted)::integer
 where run = %(run)s and status = 'pending' and key = (
     select key from sluice_state.shard where run = %(run)s and status = 'pending' order by key limit 1 for update skip locked

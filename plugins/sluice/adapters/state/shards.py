@@ -8,10 +8,11 @@ import psycopg
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from sluice.adapters.postgres import Database
+from sluice.adapters.postgres import Transactions
 from sluice.adapters.queries import Queries
 from sluice.adapters.state import flights, journal, pointers
-from sluice.adapters.state.columns import failure_columns, failure_facts, failure_from_row, require_known_version
+from sluice.adapters.state.columns import failure_columns, failure_facts, failure_from_row
+from sluice.adapters.state.versions import Row, Versioned
 from sluice.errors import IllegalTransition, NotFound
 from sluice.model.artifact import Pointer
 from sluice.model.base import RunId, ShardKey, Token
@@ -26,7 +27,7 @@ _UNDER_WAY: Final = sources(SHARD_TRANSITIONS, ShardEvent.SUCCEED)
 class PostgresShardStore:
     """Shards in Postgres."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Transactions) -> None:
         self._database = database
 
     def plan(self, run: Run, plans: Sequence[ShardPlan], watermarks: Mapping[ShardKey, str]) -> list[Shard]:
@@ -58,7 +59,7 @@ class PostgresShardStore:
             if before.status not in sources(SHARD_TRANSITIONS, ShardEvent.CLAIM):
                 return before
             flights.take(connection, run)
-            row = connection.execute(_SQL["claim"], {"run": run, "key": key, **_transition(ShardEvent.CLAIM)}).fetchone()
+            row = connection.execute(_SQL["claim"], {"run": run, "key": key, **_claiming()}).fetchone()
             return _claimed(connection, row) if row else _get(connection, run, key)
 
     def claim_next(self, run: RunId) -> Shard | None:
@@ -67,7 +68,7 @@ class PostgresShardStore:
             if connection.execute(_SQL["first_pending"], {"run": run}).fetchone() is None:
                 return None
             flights.take(connection, run)
-            row = connection.execute(_SQL["claim_next"], {"run": run, **_transition(ShardEvent.CLAIM)}).fetchone()
+            row = connection.execute(_SQL["claim_next"], {"run": run, **_claiming()}).fetchone()
             return _claimed(connection, row) if row else None
 
     def checkpoint(self, shard: Shard, pointer: Pointer, lease_ttl: timedelta) -> Shard:
@@ -80,6 +81,12 @@ class PostgresShardStore:
                 raise IllegalTransition(f"shard {shard.key} of run {shard.run} is {status}: only a running one gets further")
             pointers.put(connection, pointer)
             return shard_from_row(row)
+
+    def renew(self, shard: Shard, lease_ttl: timedelta) -> None:
+        """Extend the flight of the shard's run; `Fenced` on an older token."""
+        with self._database.transaction() as connection:
+            flights.still_shard(connection, shard.run, shard.key, shard.token, lease_ttl)
+            flights.keep(connection, shard.run)
 
     def succeed(self, shard: Shard) -> Shard:
         """The shard is fetched and transformed; its mark is kept."""
@@ -102,8 +109,11 @@ class PostgresShardStore:
 
 
 def shard_from_row(row: DictRow) -> Shard:
-    """Return the shard a row stands for; raise `StateTooNew` if a newer release wrote it."""
-    require_known_version(row, SHARD_STATE_VERSION, f"shard {row['key']} of run {row['run']}")
+    """Return the shard a row stands for; raise `StateTooNew` or `StateUnreadable`, see `versions`."""
+    return _VERSIONED.read(row)
+
+
+def _noun(row: Row) -> Shard:
     return Shard(
         run=RunId(row["run"]),
         key=ShardKey(row["key"]),
@@ -125,6 +135,20 @@ def shard_from_row(row: DictRow) -> Shard:
     )
 
 
+def _with_epoch(row: Row) -> Row:
+    """Version 1 never began a shard again."""
+    return {"epoch": 0, **row}
+
+
+_VERSIONED: Final = Versioned(
+    table="shard",
+    known=SHARD_STATE_VERSION,
+    identity={"shard": "key", "run": "run"},
+    migrations={1: _with_epoch},
+    build=_noun,
+)
+
+
 def _of(connection: psycopg.Connection[DictRow], run: RunId) -> list[Shard]:
     return [shard_from_row(row) for row in connection.execute(_SQL["of_run"], {"run": run})]
 
@@ -144,6 +168,10 @@ def _claimed(connection: psycopg.Connection[DictRow], row: DictRow) -> Shard:
 
 def _transition(event: ShardEvent) -> dict[str, Any]:
     return {"status": destination(SHARD_TRANSITIONS, event), "sources": sources(SHARD_TRANSITIONS, event)}
+
+
+def _claiming() -> dict[str, Any]:
+    return {**_transition(ShardEvent.CLAIM), "state_version": SHARD_STATE_VERSION}
 
 
 def _identity(shard: Shard) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Final
 
 from psycopg.types.json import Jsonb
 
-from sluice.adapters.postgres import Database
+from sluice.adapters.postgres import Transactions
 from sluice.adapters.queries import Queries
 from sluice.adapters.state import flights
 from sluice.errors import Fenced
@@ -18,7 +18,7 @@ _SQL: Final = Queries(__package__, "watermark.sql")
 class PostgresWatermarkStore:
     """Watermarks in Postgres."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Transactions) -> None:
         self._database = database
 
     def of(self, sync: str) -> dict[ShardKey, str]:

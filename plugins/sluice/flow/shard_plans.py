@@ -1,0 +1,17 @@
+"""A spec comes in; the shards it declares go out, each with the values its requests are made with."""
+
+from typing import Final
+
+from sluice.model.base import ShardKey
+from sluice.model.shard import ShardPlan
+from sluice.model.spec import SyncSpec
+
+WHOLE: Final = ShardKey("all")
+"""The key of the only shard of a sync that declares none."""
+
+
+def declared_shards(spec: SyncSpec) -> list[ShardPlan]:
+    """Return all shards of a sync."""
+    if spec.shards is None:
+        return [ShardPlan(key=WHOLE, params={})]
+    return [ShardPlan(key=ShardKey(value), params={spec.shards.name: value}) for value in spec.shards.values]
