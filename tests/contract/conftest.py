@@ -50,10 +50,10 @@ class Stores:
     reviews: ReviewStore
     dead_letters: DeadLetterStore
     watermarks: WatermarkStore
-    let_pass: Callable[[timedelta], None]
-    """Makes all that has happened so much longer ago."""
     calls: CallStore
     alerts: AlertStore
+    let_pass: Callable[[timedelta], None]
+    """Makes all that has happened so much longer ago."""
 
 
 @pytest.fixture(params=["memory", "postgres"])
@@ -70,6 +70,7 @@ def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
             MemoryWatermarkStore(memory),
             MemoryCallStore(memory),
             MemoryAlertStore(memory),
+            let_pass=memory.clock.move,
         )
         return
     database = Database(request.getfixturevalue("database"), StateUnavailable)
@@ -82,5 +83,16 @@ def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
         PostgresWatermarkStore(database),
         PostgresCallStore(database),
         PostgresAlertStore(database),
+        let_pass=partial(_let_pass, database),
     )
     database.close()
+
+
+def _let_pass(database: Database, span: timedelta) -> None:
+    with database.transaction() as connection:
+        connection.execute(
+            "update sluice_state.run set finished_at = finished_at - %(span)s, follows_since = follows_since - %(span)s",
+            {"span": span},
+        )
+        connection.execute("update sluice_state.shard set progress_at = progress_at - %s", (span,))
+        connection.execute("update sluice_state.lease set expires_at = expires_at - %s", (span,))

@@ -6,7 +6,7 @@ from sluice.model.base import ObjectKey, ShardKey
 from sluice.model.reject import DeadLetterStatus
 from sluice.model.run import Run
 from tests.contract.conftest import Stores
-from tests.support.nouns import MINUTE, a_reject, a_run
+from tests.support.nouns import POLICY, a_reject, a_run
 
 PARIS = ShardKey("paris")
 
@@ -14,7 +14,7 @@ PARIS = ShardKey("paris")
 @pytest.fixture
 def run(stores: Stores) -> Run:
     """A run."""
-    return stores.runs.open(a_run(), MINUTE)
+    return stores.runs.open(a_run(), POLICY)
 
 
 def test_a_reject_opens_a_dead_letter_with_its_address(stores: Stores, run: Run) -> None:
@@ -39,7 +39,7 @@ def test_a_new_delivery_of_an_open_object_is_one_more_attempt(stores: Stores, ru
     """The letter tells the latest error and address, and since when the object is wrong."""
     stores.dead_letters.record(run, PARIS, [a_reject("h1")])
     (first,) = stores.dead_letters.open_for("hotels", 10)
-    later = stores.runs.open(a_run("run-2", request_key="2"), MINUTE)
+    later = stores.runs.open(a_run("run-2", request_key="2"), POLICY)
     again = a_reject("h1", artifact="raw-1", message="name: missing")
     stores.dead_letters.record(later, ShardKey("rome"), [again])
     (letter,) = stores.dead_letters.open_for("hotels", 10)

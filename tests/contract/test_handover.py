@@ -9,7 +9,7 @@ from sluice.model.lifecycle import RunEvent, ShardStatus, Step
 from sluice.model.run import Failure, Origin, Run
 from sluice.model.shard import Shard
 from tests.contract.conftest import Stores
-from tests.support.nouns import MINUTE, OVER, a_pointer, a_run, plans
+from tests.support.nouns import MINUTE, OVER, POLICY, a_pointer, a_run, plans
 
 PARIS, ROME, OSLO, BERN = ShardKey("paris"), ShardKey("rome"), ShardKey("oslo"), ShardKey("bern")
 AIRFLOW = Origin(dag_id="sluice_hotels", dag_run_id="scheduled__1")
@@ -18,7 +18,7 @@ FAILURE = Failure(error="AnswerNotJson", message="page 3 is HTML")
 
 def worked_on(stores: Stores, origin: Origin) -> tuple[Run, Shard]:
     """Leave run-1 with a shard done, one half way, one given up half way and one untouched; return the one half way."""
-    run = stores.runs.open(a_run(origin=origin), MINUTE)
+    run = stores.runs.open(a_run(origin=origin), POLICY)
     stores.shards.plan(run, plans(PARIS, ROME, OSLO, BERN), {ROME: "7"})
     paris = fetched(stores, PARIS, exhausted=True)
     stores.pointers.add(a_pointer(shard=PARIS, kind=ArtifactKind.ROWS), paris.token)
@@ -44,7 +44,7 @@ def test_a_run_goes_on_from_the_checkpoints_of_a_dead_one(stores: Stores, origin
     """Whoever executed it: what it had fetched is not fetched again, and what it had finished stays finished."""
     worked_on(stores, origin)
     stores.runs.enter(RunId("run-1"), Step.FETCH, OVER)
-    second = stores.runs.open(a_run("run-2", origin=origin), MINUTE)
+    second = stores.runs.open(a_run("run-2", origin=origin), POLICY)
     adopted = {shard.key: shard for shard in stores.shards.of(second.id)}
     assert {key: shard.status for key, shard in adopted.items()} == {
         OSLO: ShardStatus.PENDING,
@@ -62,7 +62,7 @@ def test_pointers_are_copied_to_the_new_run_and_lead_to_the_same_bytes(stores: S
     """The new run names the old run's artifacts as its own; the old run still names them too."""
     worked_on(stores, Origin())
     stores.runs.enter(RunId("run-1"), Step.FETCH, OVER)
-    second = stores.runs.open(a_run("run-2"), MINUTE)
+    second = stores.runs.open(a_run("run-2"), POLICY)
     for kind in (ArtifactKind.RAW, ArtifactKind.ROWS):
         before = keys_of(stores.pointers.of(RunId("run-1"), kind))
         assert keys_of(stores.pointers.of(second.id, kind)) == [("run-2", key) for _, key in before]
@@ -75,7 +75,7 @@ def test_a_worker_taken_for_dead_can_write_nothing_more(stores: Stores, *, is_ov
     """It wakes up, while its successor works or later, and finds every door closed; its shard is marked as failed."""
     run, rome = worked_on(stores, Origin())
     stores.runs.enter(RunId("run-1"), Step.FETCH, OVER)
-    second = stores.runs.open(a_run("run-2"), MINUTE)
+    second = stores.runs.open(a_run("run-2"), POLICY)
     if is_over:
         stores.runs.end(second, RunEvent.CANCEL)
     late = rome.model_copy(update={"cursor": {"after": 40}, "chunks": 2})
@@ -101,7 +101,7 @@ def test_asking_again_outside_airflow_resumes_what_failed(stores: Stores, event:
     """The same command once more goes on where the last one gave up."""
     worked_on(stores, Origin())
     stores.runs.end(stores.runs.enter(RunId("run-1"), Step.SETTLE, MINUTE), event, FAILURE)
-    second = stores.runs.open(a_run("run-2"), MINUTE)
+    second = stores.runs.open(a_run("run-2"), POLICY)
     assert [shard.key for shard in stores.shards.of(second.id)] == [OSLO, PARIS, ROME]
 
 
@@ -110,7 +110,7 @@ def test_a_dag_run_looks_at_the_supplier_anew(stores: Stores, first: Origin, sec
     """Tomorrow's DagRun must not publish what yesterday's failed one has fetched."""
     worked_on(stores, first)
     stores.runs.end(stores.runs.enter(RunId("run-1"), Step.SETTLE, MINUTE), RunEvent.FAIL, FAILURE)
-    run = stores.runs.open(a_run("run-2", origin=second), MINUTE)
+    run = stores.runs.open(a_run("run-2", origin=second), POLICY)
     assert stores.shards.of(run.id) == []
     assert stores.pointers.of(run.id, ArtifactKind.RAW) == []
 
@@ -120,23 +120,23 @@ def test_a_run_that_is_over_or_waits_hands_nothing_over(stores: Stores, event: R
     """What was published, rejected or is being looked at is fetched afresh by the next run."""
     worked_on(stores, Origin())
     stores.runs.end(stores.runs.enter(RunId("run-1"), Step.SETTLE, MINUTE), event)
-    assert stores.shards.of(stores.runs.open(a_run("run-2"), MINUTE).id) == []
+    assert stores.shards.of(stores.runs.open(a_run("run-2"), POLICY).id) == []
 
 
 def test_only_the_newest_earlier_run_counts(stores: Stores) -> None:
     """A failed run from before a success has nothing to give any more."""
     worked_on(stores, Origin())
     stores.runs.end(stores.runs.enter(RunId("run-1"), Step.SETTLE, MINUTE), RunEvent.FAIL, FAILURE)
-    stores.runs.open(a_run("run-2"), MINUTE)
+    stores.runs.open(a_run("run-2"), POLICY)
     stores.runs.end(stores.runs.enter(RunId("run-2"), Step.SETTLE, MINUTE), RunEvent.SUCCEED)
-    assert stores.shards.of(stores.runs.open(a_run("run-3"), MINUTE).id) == []
+    assert stores.shards.of(stores.runs.open(a_run("run-3"), POLICY).id) == []
 
 
 def test_planning_after_a_takeover_adds_what_was_not_handed_over(stores: Stores) -> None:
     """The sharder's plan fills the gaps and leaves checkpoints alone."""
     worked_on(stores, Origin())
     stores.runs.enter(RunId("run-1"), Step.FETCH, OVER)
-    second = stores.runs.open(a_run("run-2"), MINUTE)
+    second = stores.runs.open(a_run("run-2"), POLICY)
     planned = {shard.key: shard for shard in stores.shards.plan(second, plans(PARIS, ROME, OSLO, BERN), {ROME: "9"})}
     assert planned[BERN].status is ShardStatus.PENDING
     assert (planned[ROME].watermark, planned[ROME].chunks) == ("7", 1)
@@ -149,6 +149,6 @@ def test_nothing_is_handed_over_once_a_later_run_of_the_sync_has_published(
     """What was fetched before that is older than what the table holds by then."""
     worked_on(stores, Origin())
     stores.runs.end(stores.runs.get(RunId("run-1")), RunEvent.FAIL, FAILURE)
-    stores.runs.open(a_run("of-one-shard", request_key="another"), MINUTE)
+    stores.runs.open(a_run("of-one-shard", request_key="another"), POLICY)
     stores.runs.end(stores.runs.enter(RunId("of-one-shard"), Step.SETTLE, MINUTE), event)
-    assert len(stores.shards.of(stores.runs.open(a_run("run-2"), MINUTE).id)) == adopted
+    assert len(stores.shards.of(stores.runs.open(a_run("run-2"), POLICY).id)) == adopted

@@ -8,7 +8,7 @@ from sluice.model.base import RunId, ShardKey
 from sluice.model.lifecycle import Step
 from sluice.model.run import Run
 from tests.contract.conftest import Stores
-from tests.support.nouns import MINUTE, a_pointer, a_run, plans
+from tests.support.nouns import MINUTE, POLICY, a_pointer, a_run, plans
 
 RUN, PARIS, ROME = RunId("run-1"), ShardKey("paris"), ShardKey("rome")
 
@@ -16,7 +16,7 @@ RUN, PARIS, ROME = RunId("run-1"), ShardKey("paris"), ShardKey("rome")
 @pytest.fixture
 def run(stores: Stores) -> Run:
     """A run with two shards."""
-    opened = stores.runs.open(a_run(), MINUTE)
+    opened = stores.runs.open(a_run(), POLICY)
     stores.shards.plan(opened, plans(PARIS, ROME), {})
     return opened
 

@@ -11,7 +11,7 @@ from sluice.model.lifecycle import Step, Verdict
 from sluice.model.review import Choice, Review
 from sluice.model.run import Run
 from tests.contract.conftest import Stores
-from tests.support.nouns import MINUTE, a_decision, a_review, a_run
+from tests.support.nouns import MINUTE, POLICY, a_decision, a_review, a_run
 
 RUN = RunId("run-1")
 
@@ -19,7 +19,7 @@ RUN = RunId("run-1")
 @pytest.fixture
 def run(stores: Stores) -> Run:
     """A run that is being reviewed."""
-    stores.runs.open(a_run(), MINUTE)
+    stores.runs.open(a_run(), POLICY)
     return stores.runs.enter(RUN, Step.REVIEW, MINUTE)
 
 
@@ -54,7 +54,7 @@ def test_a_newer_review_of_the_run_supersedes_what_waits(stores: Stores, run: Ru
 
 def test_reviews_of_other_runs_stay_open(stores: Stores, run: Run) -> None:
     """Superseding is a matter within one run."""
-    other = stores.runs.open(a_run("run-2", request_key="another"), MINUTE)
+    other = stores.runs.open(a_run("run-2", request_key="another"), POLICY)
     stores.reviews.save(a_review("r1"), run)
     stores.reviews.save(a_review("r2", run="run-2"), other)
     assert stores.reviews.get(ReviewId("r1")).verdict is Verdict.NEEDS_HUMAN
@@ -140,8 +140,8 @@ def test_of_two_opposite_answers_at_once_one_stands(stores: Stores, run: Run) ->
 
 def test_waiting_reviews_come_oldest_first(stores: Stores, run: Run) -> None:
     """What waits longest stands on top; what policy or a person decided is not there."""
-    rates = stores.runs.open(a_run("run-2", request_key="2", sync="rates"), MINUTE)
-    third = stores.runs.open(a_run("run-3", request_key="3"), MINUTE)
+    rates = stores.runs.open(a_run("run-2", request_key="2", sync="rates"), POLICY)
+    third = stores.runs.open(a_run("run-3", request_key="3"), POLICY)
     stores.reviews.save(a_review("r1", verdict=Verdict.BLOCKED), run)
     stores.reviews.save(a_review("r2", run="run-2", sync="rates"), rates)
     stores.reviews.save(a_review("r3", run="run-3", verdict=Verdict.AUTO_APPROVED), third)

@@ -14,7 +14,7 @@ from sluice.model.base import ReviewId, RunId, ShardKey
 from sluice.model.lifecycle import RunEvent, Step
 from sluice.model.run import Failure
 from sluice.ports import ConnectionInfo
-from tests.support.nouns import MINUTE, OVER, a_decision, a_pointer, a_review, a_run, plans
+from tests.support.nouns import MINUTE, OVER, POLICY, a_decision, a_pointer, a_review, a_run, plans
 
 RUN, PARIS = RunId("run-1"), ShardKey("paris")
 
@@ -43,7 +43,7 @@ def journal(rows: psycopg.Connection[dict[str, Any]], run: str = RUN) -> list[tu
 def test_every_transition_is_in_the_journal_in_order(state: Database, rows: psycopg.Connection[dict[str, Any]]) -> None:
     """Who reads the events knows what happened to the run, its shards and its reviews, without a gap."""
     runs, shards, reviews = PostgresRunStore(state), PostgresShardStore(state), PostgresReviewStore(state)
-    opened = runs.open(a_run(), MINUTE)
+    opened = runs.open(a_run(), POLICY)
     shards.plan(opened, plans(PARIS), {})
     shards.fail(shards.claim(RUN, PARIS), Failure(error="CursorStuck", message="twice"))
     claimed = shards.claim(RUN, PARIS)
@@ -73,10 +73,10 @@ def test_every_transition_is_in_the_journal_in_order(state: Database, rows: psyc
 def test_a_takeover_is_in_both_journals(state: Database, rows: psycopg.Connection[dict[str, Any]]) -> None:
     """The dead run tells who took over, the new one whose checkpoints it has."""
     runs, shards = PostgresRunStore(state), PostgresShardStore(state)
-    shards.plan(runs.open(a_run(), MINUTE), plans(PARIS), {})
+    shards.plan(runs.open(a_run(), POLICY), plans(PARIS), {})
     moved = shards.claim(RUN, PARIS).model_copy(update={"chunks": 1})
     shards.checkpoint(moved, a_pointer(shard=PARIS), OVER)
-    runs.open(a_run("run-2"), MINUTE)
+    runs.open(a_run("run-2"), POLICY)
     assert journal(rows)[-2:] == [(4, "run", "run-1", "fail", "failed"), (5, "shard", "paris", "fail", "failed")]
     assert journal(rows, "run-2")[-1][1:] == ("run", "run-2", "adopt", "pending")
     facts = rows.execute("select facts from sluice_state.event where event = 'adopt'").fetchone()
@@ -86,7 +86,7 @@ def test_a_takeover_is_in_both_journals(state: Database, rows: psycopg.Connectio
 def test_a_refused_write_leaves_no_event(state: Database, rows: psycopg.Connection[dict[str, Any]]) -> None:
     """Row and event are written together or not at all."""
     runs = PostgresRunStore(state)
-    opened = runs.open(a_run(), MINUTE)
+    opened = runs.open(a_run(), POLICY)
     runs.enter(RUN, Step.SHARD, MINUTE)
     before = journal(rows)
     with pytest.raises(Fenced):
@@ -97,12 +97,12 @@ def test_a_refused_write_leaves_no_event(state: Database, rows: psycopg.Connecti
 def test_a_takeover_leaves_old_checkpoints_behind(state: Database, rows: psycopg.Connection[dict[str, Any]]) -> None:
     """What was fetched more than a day ago is better fetched again, however the run died."""
     runs, shards = PostgresRunStore(state), PostgresShardStore(state)
-    shards.plan(runs.open(a_run(), MINUTE), plans(PARIS, "rome"), {})
+    shards.plan(runs.open(a_run(), POLICY), plans(PARIS, "rome"), {})
     for key in (PARIS, ShardKey("rome")):
         moved = shards.claim(RUN, key).model_copy(update={"chunks": 1})
         shards.checkpoint(moved, a_pointer(shard=key), OVER)
     rows.execute("update sluice_state.shard set progress_at = now() - interval '25 hours' where key = 'paris'")
-    runs.open(a_run("run-2"), MINUTE)
+    runs.open(a_run("run-2"), POLICY)
     assert [shard.key for shard in shards.of(RunId("run-2"))] == ["rome"]
     copied = rows.execute("select shard from sluice_state.artifact where run = 'run-2'").fetchall()
     assert copied == [{"shard": "rome"}]
@@ -111,7 +111,7 @@ def test_a_takeover_leaves_old_checkpoints_behind(state: Database, rows: psycopg
 def test_rows_of_a_newer_release_are_refused_and_left_alone(state: Database, rows: psycopg.Connection[dict[str, Any]]) -> None:
     """An older worker reads none of them, and what it tried to write is rolled back."""
     runs, shards, reviews = PostgresRunStore(state), PostgresShardStore(state), PostgresReviewStore(state)
-    opened = runs.open(a_run(), MINUTE)
+    opened = runs.open(a_run(), POLICY)
     shards.plan(opened, plans(PARIS), {})
     reviews.save(a_review("r1"), opened)
     for table in ("run", "shard", "review"):
@@ -137,7 +137,7 @@ def test_rows_of_a_newer_release_are_refused_and_left_alone(state: Database, row
 def test_claim_next_passes_over_a_shard_somebody_holds(state: Database, rows: psycopg.Connection[dict[str, Any]]) -> None:
     """A row that is locked elsewhere is not waited for."""
     runs, shards = PostgresRunStore(state), PostgresShardStore(state)
-    shards.plan(runs.open(a_run(), MINUTE), plans(PARIS, "rome"), {})
+    shards.plan(runs.open(a_run(), POLICY), plans(PARIS, "rome"), {})
     with rows.transaction():
         rows.execute("select from sluice_state.shard where key = 'paris' for update")
         claimed = shards.claim_next(RUN)
@@ -165,7 +165,7 @@ def test_what_no_history_could_lead_to_is_refused(
 ) -> None:
     """Even by hand, with psql, a row cannot contradict itself."""
     runs, shards = PostgresRunStore(state), PostgresShardStore(state)
-    shards.plan(runs.open(a_run(), MINUTE), plans(PARIS), {})
+    shards.plan(runs.open(a_run(), POLICY), plans(PARIS), {})
     shards.checkpoint(shards.claim(RUN, PARIS), a_pointer(shard=PARIS), MINUTE)
     with pytest.raises(psycopg.errors.CheckViolation):
         rows.execute(impossible)

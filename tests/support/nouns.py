@@ -12,9 +12,12 @@ from sluice.model.reject import RawAddress, Reject
 from sluice.model.review import Choice, Decision, Figures, Review
 from sluice.model.run import Mode, Origin, ReviewMode, Run
 from sluice.model.shard import ShardPlan
+from sluice.model.stage import StagePolicy
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
+POLICY = StagePolicy()
+"""As it is where nobody has written anything down: leases of a minute, no replay."""
 OVER = timedelta(0)
 """A lease that has run out as soon as it is taken."""
 

@@ -1,4 +1,4 @@
-"""Admission: a request comes in, a run that holds the flight of its request key goes out, its spec pinned."""
+"""Admission: a request comes in; a run that has its flight, follows another or is over already goes out, its spec pinned."""
 
 import hashlib
 import json
@@ -7,22 +7,27 @@ from typing import Final
 import structlog
 
 from sluice import log_events
-from sluice.errors import UsageInvalid
-from sluice.model.artifact import ArtifactKind, ArtifactRef
+from sluice.errors import NotFound, UsageInvalid
+from sluice.flow.digest import content_digest
+from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
 from sluice.model.base import RunId, Token
 from sluice.model.lifecycle import RunStatus, Step
 from sluice.model.run import Mode, Run, RunRequest
 from sluice.model.spec import SyncSpec
+from sluice.model.stage import StagePolicy
 from sluice.ports import Services
 
 log: Final = structlog.get_logger()
 
 
 def admit(services: Services, request: RunRequest, run_id: RunId) -> Run:
-    """Validate the request, take the flight and pin the spec. Running it again with the same run id changes nothing.
+    """Validate the request, ask for its flight and pin the spec. A run that was admitted before looks how things stand now.
 
-    Raises `SpecInvalid`, `UsageInvalid`, or `FlightTaken` while another run of the same request is alive.
+    See `guard.flight` for what becomes of it. Raises `SpecInvalid` or `UsageInvalid`.
     """
+    present = _admitted(services, run_id)
+    if present is not None:
+        return services.runs.open(present, services.policy(present.stage))
     spec = services.spec(request.sync)
     policy = services.policy(spec.stage)
     mode = _mode(spec, request)
@@ -51,14 +56,45 @@ def admit(services: Services, request: RunRequest, run_id: RunId) -> Run:
             token=Token(0),
             created_at=now,
         ),
-        policy.lease_ttl,
+        policy,
     )
-    if not services.pointers.of(run.id, ArtifactKind.SPEC):
-        if run.spec_hash != spec_hash:
-            raise UsageInvalid(f"the spec of {run.sync} was edited while run {run.id} was being admitted: start a new run")
-        services.pointers.add(pointer, run.token)
-    log.info(log_events.RUN_ADMITTED, **run.log_context, mode=run.mode, request_key=run.request_key)
+    if run.spec_hash != spec_hash:
+        raise UsageInvalid(f"the spec of {run.sync} was edited while run {run.id} was being admitted: start a new run")
+    # Only who has the flight has a token to show. The spec's pointer comes last: it says that admission came to its end.
+    token = run.token if run.follows is None else None
+    services.pointers.add(_copy(services, run, policy), token)
+    services.pointers.add(pointer, token)
+    log.info(
+        log_events.RUN_ADMITTED,
+        **run.log_context,
+        mode=run.mode,
+        request_key=run.request_key,
+        status=run.status,
+        follows=run.follows,
+    )
     return run
+
+
+def look_again(services: Services, run: Run) -> Run:
+    """Return a run that follows as it is now; one that somebody has ended meanwhile stays ended."""
+    present = services.runs.get(run.id)
+    return services.runs.open(present, services.policy(present.stage)) if present.is_following else present
+
+
+def _admitted(services: Services, run_id: RunId) -> Run | None:
+    """Return the run if it was admitted, and its spec pinned, before."""
+    try:
+        run = services.runs.get(run_id)
+    except NotFound:
+        return None
+    return run if services.pointers.of(run_id, ArtifactKind.SPEC) else None
+
+
+def _copy(services: Services, run: Run, policy: StagePolicy) -> Pointer:
+    """Store what the run's row says, so that it can be written again should it ever be unreadable."""
+    data = run.model_dump_json().encode()
+    ref = ArtifactRef(sync=run.sync, run=run.id, kind=ArtifactKind.RUN, variant=content_digest(data))
+    return services.artifacts.put(ref, data, records=1, expires_at=services.clock.now() + policy.artifact_ttl)
 
 
 def request_key(spec: SyncSpec, mode: Mode, request: RunRequest, spec_hash: str) -> str:

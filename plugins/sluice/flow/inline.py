@@ -1,7 +1,7 @@
 """The inline runner: the same steps in this process, without a scheduler; a request goes in, a settled run comes out."""
 
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from itertools import groupby
 from typing import Any, Final
 from uuid import uuid4
@@ -9,12 +9,13 @@ from uuid import uuid4
 import structlog
 
 from sluice import log_events
-from sluice.errors import Fenced, FlightTaken, NothingToReview, ReviewNotApproved, Scope, SluiceError
-from sluice.flow.admission import admit
+from sluice.errors import Fenced, NothingToReview, RedoNeeded, ReviewNotApproved, Scope, SluiceError
+from sluice.flow.admission import admit, look_again
 from sluice.flow.fetcher import fetch
 from sluice.flow.gate import hold
 from sluice.flow.pipeline import PIPELINE, PipelineStep
 from sluice.flow.publisher import publish
+from sluice.flow.rebuilding import rebuilding
 from sluice.flow.reviewer import review
 from sluice.flow.settlement import settle
 from sluice.flow.sharder import plan_shards
@@ -25,6 +26,9 @@ from sluice.model.run import Failure, Run, RunRequest
 from sluice.ports import Services
 
 log: Final = structlog.get_logger()
+
+_MOST_REDOS: Final = 2
+"""So often what was lost or damaged is made again in one go; then its error stands."""
 
 _RUN_STEPS: Final[Mapping[Step, Callable[[Services, RunId], Any]]] = {
     Step.SHARD: plan_shards,
@@ -41,52 +45,81 @@ _SHARD_STEPS: Final[Mapping[Step, Callable[[Services, RunId, ShardKey], Any]]] =
 def run_inline(services: Services, request: RunRequest) -> Run:
     """Execute the request to its end, or until it waits for a person, going on from what a dead run of it left.
 
-    A shard that fails does not stop the others. Raises what stops the whole run, after settling it.
+    While another run of the request is alive, this one follows it. A shard that fails does not stop the others. Raises what
+    stops the whole run, after settling it.
     """
-    run = _admitted(services, request)
-    return _go_through(services, run.id, after=Step.ADMIT)
+    run = _admit(services, request, RunId(f"inline-{uuid4().hex[:12]}"))
+    with _stoppable(services, run.id):
+        run = _follow(services, run)
+        return run if run.follows is not None else _go_through(services, run.id, after=Step.ADMIT)
 
 
 def resume_inline(services: Services, run_id: RunId) -> Run:
     """Go on with a run that waited at the gate."""
-    return _go_through(services, run_id, after=Step.REVIEW)
+    with _stoppable(services, run_id):
+        return _go_through(services, run_id, after=Step.REVIEW)
 
 
-def _admitted(services: Services, request: RunRequest) -> Run:
-    """Take the flight. A holder that died is waited for until its lease ends; one that lives on is not."""
-    run_id = RunId(f"inline-{uuid4().hex[:12]}")
-    try:
+def _admit(services: Services, request: RunRequest, run_id: RunId) -> Run:
+    """Admit the run; an earlier one of the request that cannot be read is rebuilt first."""
+    with suppress(RedoNeeded), rebuilding(services):
         return admit(services, request, run_id)
-    except FlightTaken as taken:
-        log.warning(log_events.FLIGHT_AWAITED, owner=taken.facts["owner"], expires_at=str(taken.facts["expires_at"]))
-        services.clock.wait_until(taken.facts["expires_at"])
-        return admit(services, request, run_id)
+    return admit(services, request, run_id)
 
 
-def _go_through(services: Services, run_id: RunId, after: Step) -> Run:
-    order = [step.step for step in PIPELINE]
-    ahead = [step for step in PIPELINE if order.index(step.step) > order.index(after) and not step.always]
+@contextmanager
+def _stoppable(services: Services, run_id: RunId) -> Iterator[None]:
+    """End the run if the block is stopped from the keyboard."""
     try:
-        for grain, steps in groupby(ahead, key=lambda step: step.grain):
-            if grain == "shard":
-                _bring_in(services, run_id, list(steps))
-                continue
-            for step in steps:
-                _RUN_STEPS[step.step](services, run_id)
-                if services.runs.get(run_id).status is RunStatus.WAITING:
-                    return services.runs.get(run_id)
-    except (NothingToReview, ReviewNotApproved):
-        return settle(services, run_id)
-    except Fenced:
-        raise
-    except SluiceError:
-        settle(services, run_id)
-        raise
+        yield
     except KeyboardInterrupt:
         stopped = Failure(error="Interrupted", message="stopped from the keyboard; run it again to go on from here")
         with suppress(SluiceError):
             services.runs.end(services.runs.get(run_id), RunEvent.FAIL, stopped)
         raise
+
+
+def _follow(services: Services, run: Run) -> Run:
+    """Look at every heartbeat what has become of the run, until it has ended as its owner did, or is the owner itself."""
+    if run.is_following:
+        log.warning(log_events.FLIGHT_AWAITED, **run.log_context, owner=run.follows)
+    policy = services.policy(run.stage)
+    while run.is_following:
+        services.clock.wait_until(services.clock.now() + min(policy.heartbeat, policy.wait_timeout))
+        run = look_again(services, run)
+    return run
+
+
+def _go_through(services: Services, run_id: RunId, after: Step) -> Run:
+    """Take the run through the steps behind `after`; where something has to be made again, through all of them."""
+    redone = 0
+    while True:
+        try:
+            with rebuilding(services):
+                return _work_off(services, run_id, after)
+        except (NothingToReview, ReviewNotApproved):
+            return settle(services, run_id)
+        except Fenced:
+            raise
+        except SluiceError as error:
+            if not isinstance(error, RedoNeeded) or redone == _MOST_REDOS:
+                settle(services, run_id)
+                raise
+            redone += 1
+            after = Step.ADMIT
+
+
+def _work_off(services: Services, run_id: RunId, after: Step) -> Run:
+    order = [step.step for step in PIPELINE]
+    ahead = [step for step in PIPELINE if order.index(step.step) > order.index(after) and not step.always]
+    for grain, steps in groupby(ahead, key=lambda step: step.grain):
+        if grain == "shard":
+            _bring_in(services, run_id, list(steps))
+            continue
+        for step in steps:
+            _RUN_STEPS[step.step](services, run_id)
+            if services.runs.get(run_id).status is RunStatus.WAITING:
+                return services.runs.get(run_id)
     return settle(services, run_id)
 
 

@@ -1,29 +1,27 @@
 """Taking over: two runs of one request go in; whether the newer goes on from what the older has left comes out."""
 
 from collections.abc import Sequence
-from datetime import timedelta
-from typing import Final
 
 from sluice.model.base import RunId
 from sluice.model.lifecycle import RunStatus
 from sluice.model.run import Failure, Run
 
-FRESH: Final = timedelta(days=1)
-"""What was fetched longer ago is better fetched again."""
-
 
 def is_due(earlier: Run, run: Run, dead: Sequence[Run]) -> bool:
-    """Whether `run` goes on from the checkpoints of `earlier`, the newest run of its request before it.
+    """Whether `run` goes on from the checkpoints of `earlier`, the newest other run of its request that has worked itself.
 
     It does so in two cases. `earlier` was at work when its lease ran out: it is among the `dead`. Or it ended failed or
     partial, and processes outside Airflow executed both: there, asking again for the same is how one resumes. A DagRun is
     resumed by clearing its tasks; a later one is a new look at the supplier. A run that waits for a person, was called off
-    or succeeded hands nothing over. Nor does any once a later run of its sync has come to its end: what that one published is
-    newer than the checkpoints, and an object without a version could not tell. The stores do not offer such a run here.
+    or succeeded hands nothing over. Nor does any once a later run of its sync has published: that is newer than the
+    checkpoints, and an object without a version could not tell. The stores do not offer such a run here. A run with `force`
+    goes on from nobody's.
 
-    Handed over is each shard that has made progress within `FRESH`, with its pointers; one that was not finished is pending
-    again. The rest is planned anew. The older run keeps rows of its own, so that it can still be explained.
+    Handed over is each shard that has made progress within the policy's `takeover`, with its pointers; one that was not
+    finished is pending again. The rest is planned anew. The older run keeps rows of its own, so that it can still be explained.
     """
+    if run.force:
+        return False
     if earlier.id in {gone.id for gone in dead}:
         return True
     resumable = earlier.status in (RunStatus.FAILED, RunStatus.PARTIAL)

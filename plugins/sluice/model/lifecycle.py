@@ -11,7 +11,8 @@ event may leave, so that losing a race is an error and not silence.
 person decides. `settle` ends it: `succeeded` (every shard came in, what was approved is published), `partial` (some
 shards failed; the others are published), `failed`, or `cancelled` (a person rejected the review or called the run off).
 A run also waits while another one of the same request works: it *follows* that run, and ends as that one does. A request
-that was answered just now is *replayed*: its run has succeeded at once, with the earlier run's result.
+that was answered just now is *replayed*: its run has succeeded at once, with the earlier run's result. A follower whose owner
+died, or that is admitted once more after its end, is *readmitted*: pending, as if nobody had worked on its request.
 Clearing a failed shard in Airflow, or running the request again, *reopens* a run that did not succeed; its checkpoints
 are still there, so it goes on where it stood. A run that succeeded is over.
 
@@ -48,6 +49,7 @@ class RunEvent(StrEnum):
     ENTER = "enter"
     FOLLOW = "follow"
     REPLAY = "replay"
+    READMIT = "readmit"
     PARK = "park"
     SUCCEED = "succeed"
     END_PARTIAL = "end-partial"
@@ -125,6 +127,10 @@ RUN_TRANSITIONS: Final[dict[tuple[RunStatus, RunEvent], RunStatus]] = {
     (RunStatus.PENDING, RunEvent.FOLLOW): RunStatus.WAITING,
     (RunStatus.WAITING, RunEvent.FOLLOW): RunStatus.WAITING,
     (RunStatus.PENDING, RunEvent.REPLAY): RunStatus.SUCCEEDED,
+    **{
+        (status, RunEvent.READMIT): RunStatus.PENDING
+        for status in (RunStatus.WAITING, RunStatus.PARTIAL, RunStatus.FAILED, RunStatus.CANCELLED)
+    },
     **{(status, RunEvent.SUCCEED): RunStatus.SUCCEEDED for status in (RunStatus.RUNNING, RunStatus.WAITING)},
     **{(status, RunEvent.END_PARTIAL): RunStatus.PARTIAL for status in (RunStatus.RUNNING, RunStatus.WAITING)},
     **{(status, RunEvent.FAIL): RunStatus.FAILED for status in _UNFINISHED},

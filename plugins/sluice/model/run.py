@@ -128,6 +128,11 @@ class Run(Frozen):
     expires_at: datetime | None = Field(default=None, description="when its state may be removed; None while it may go on")
 
     @property
+    def is_following(self) -> bool:
+        """Whether it waits for the run it follows; one without such a run waits for a person."""
+        return self.follows is not None and self.status is RunStatus.WAITING
+
+    @property
     def log_context(self) -> dict[str, str]:
         """The fields every log event of this run carries."""
         return {"sync": self.sync, "stage": self.stage, "run": self.id}

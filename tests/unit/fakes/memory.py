@@ -5,11 +5,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import count
 
-from sluice.errors import Fenced, FlightTaken, NotFound
+from sluice.errors import Fenced, FlightTaken, NotFound, StateUnreadable
 from sluice.model.alert import Alert
 from sluice.model.artifact import ArtifactRef, Pointer
 from sluice.model.base import ReviewId, RunId, ShardKey, Token
 from sluice.model.call import Call
+from sluice.model.lifecycle import RunStatus
+from sluice.model.progress import Progress
 from sluice.model.reject import DeadLetter
 from sluice.model.review import Review
 from sluice.model.run import Run
@@ -33,6 +35,7 @@ class Memory:
     lock: threading.RLock = field(default_factory=threading.RLock)
     runs: dict[RunId, Run] = field(default_factory=dict)
     lease_ttls: dict[RunId, timedelta] = field(default_factory=dict)
+    follows_since: dict[RunId, datetime] = field(default_factory=dict)
     leases: dict[str, Lease] = field(default_factory=dict)
     shards: dict[tuple[RunId, ShardKey], Shard] = field(default_factory=dict)
     pointers: dict[ArtifactRef, Pointer] = field(default_factory=dict)
@@ -41,6 +44,9 @@ class Memory:
     watermarks: dict[tuple[str, ShardKey], tuple[str, Token]] = field(default_factory=dict)
     calls: dict[str, tuple[Call, datetime]] = field(default_factory=dict)
     alerts: dict[RunId, Alert] = field(default_factory=dict)
+    progress: dict[tuple[RunId, ShardKey], Progress] = field(default_factory=dict)
+    unreadable: set[tuple[str, str]] = field(default_factory=set)
+    """Rows that make no sense, by table and name."""
     _tokens: "count[int]" = field(default_factory=lambda: count(1))
 
     def next_token(self) -> Token:
@@ -51,17 +57,24 @@ class Memory:
         """Return the run, or raise `NotFound`."""
         if run not in self.runs:
             raise NotFound(f"there is no run {run}", run=run)
+        self.require_readable("run", run, run=run)
         return self.runs[run]
 
     def shard(self, run: RunId, key: ShardKey) -> Shard:
         """Return the shard, or raise `NotFound`."""
         if (run, key) not in self.shards:
             raise NotFound(f"there is no shard {key} of run {run}", run=run, shard=key)
+        self.require_readable("shard", key, run=run, shard=key)
         return self.shards[run, key]
 
     def of_run(self, run: RunId) -> list[Shard]:
         """Return the run's shards, by key."""
-        return [self.shards[place] for place in sorted(self.shards) if place[0] == run]
+        return [self.shard(*place) for place in sorted(self.shards) if place[0] == run]
+
+    def require_readable(self, table: str, name: str, **facts: str) -> None:
+        """Raise `StateUnreadable` if a test wants the row to make no sense."""
+        if (table, name) in self.unreadable:
+            raise StateUnreadable(f"{table} {name} cannot be read", table=table, **facts)
 
     def rival(self, request_key: str, run: RunId) -> Lease | None:
         """Return the lease of another run that has not run out."""
@@ -75,10 +88,16 @@ class Memory:
         ttl = self.lease_ttls[run.id] if ttl is None else ttl
         self.leases[run.request_key] = Lease(run.id, self.clock.now() + ttl)
 
-    def still_run(self, run: RunId, token: Token) -> None:
+    def still_run(self, run: RunId, token: Token, ttl: timedelta | None = None) -> None:
         """Extend the flight, or raise `Fenced` if it or the run is somebody else's."""
         present = self.run(run)
-        self._still(present, present.token, token, None)
+        self._still(present, present.token, token, ttl)
+
+    def keep(self, run: RunId) -> None:
+        """Give the flight back unless the run runs."""
+        present = self.run(run)
+        if present.status is not RunStatus.RUNNING and self.leases[present.request_key].owner == run:
+            del self.leases[present.request_key]
 
     def still_shard(self, run: RunId, key: ShardKey, token: Token, ttl: timedelta | None = None) -> None:
         """Extend the flight, or raise `Fenced` if it or the shard is somebody else's."""

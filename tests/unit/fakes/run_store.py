@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from sluice.errors import Fenced
-from sluice.guard import takeover
+from sluice.guard import flight, takeover
 from sluice.model.artifact import ArtifactKind
 from sluice.model.base import RunId, Token
 from sluice.model.lifecycle import (
@@ -17,6 +17,7 @@ from sluice.model.lifecycle import (
     advance,
 )
 from sluice.model.run import Failure, Run
+from sluice.model.stage import StagePolicy
 from tests.unit.fakes.memory import Memory
 
 
@@ -26,21 +27,26 @@ class MemoryRunStore:
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
 
-    def open(self, run: Run, lease_ttl: timedelta) -> Run:
-        """Take the flight and insert the run."""
+    def open(self, run: Run, policy: StagePolicy) -> Run:
+        """Insert the run or look at it again, as `guard.flight` decides."""
         memory = self._memory
         with memory.lock:
-            if run.id in memory.runs:
+            if run.id in memory.runs and flight.is_decided(memory.runs[run.id]):
                 return memory.runs[run.id]
-            memory.take_flight(run, lease_ttl)
-            opened = run.model_copy(update={"status": RunStatus.PENDING, "token": memory.next_token()})
-            earlier = [other for other in memory.runs.values() if other.request_key == run.request_key]
-            dead = [self._end_dead(other, run.id) for other in earlier if other.status in ("pending", "running")]
-            memory.runs[run.id] = opened
-            memory.lease_ttls[run.id] = lease_ttl
-            if earlier and not self._outrun(earlier[-1]) and takeover.is_due(memory.runs[earlier[-1].id], opened, dead):
-                self._adopt(earlier[-1].id, run.id)
-            return opened
+            if run.id not in memory.runs:
+                memory.runs[run.id] = run.model_copy(update={"status": RunStatus.PENDING, "token": memory.next_token()})
+            present = memory.runs[run.id]
+            around = self._surroundings(present)
+            match flight.decide(present, around, policy):
+                case flight.Own():
+                    self._work(present, around, policy)
+                case flight.Follow(owner):
+                    self._follow(self._readmitted(present), owner)
+                case flight.End(event, follows, failure):
+                    ending = self._readmitted(present)
+                    ended = self._keep(ending, advance(RUN_TRANSITIONS, ending.status, event), failure)
+                    memory.runs[run.id] = ended.model_copy(update={"follows": follows})
+            return memory.runs[run.id]
 
     def get(self, run: RunId) -> Run:
         """Return the run."""
@@ -58,7 +64,9 @@ class MemoryRunStore:
             status = advance(RUN_TRANSITIONS, present.status, event)
             memory.take_flight(present, lease_ttl)
             memory.lease_ttls[run] = lease_ttl
-            return self._keep(present, status, None, step=step, token=memory.next_token())
+            memory.follows_since.pop(run, None)
+            entered = present.model_copy(update={"follows": None})
+            return self._keep(entered, status, None, step=step, token=memory.next_token())
 
     def end(self, run: Run, event: RunEvent, failure: Failure | None = None) -> Run:
         """Let `event` happen to the run."""
@@ -72,6 +80,20 @@ class MemoryRunStore:
             if lease and lease.owner == run.id:
                 del memory.leases[run.request_key]
             return self._keep(present, status, failure)
+
+    def renew(self, run: Run, lease_ttl: timedelta) -> None:
+        """Extend the flight."""
+        with self._memory.lock:
+            self._memory.still_run(run.id, run.token, lease_ttl)
+            self._memory.keep(run.id)
+
+    def next_token(self, run: Run) -> Run:
+        """Exchange the token."""
+        memory = self._memory
+        with memory.lock:
+            memory.still_run(run.id, run.token)
+            memory.runs[run.id] = memory.runs[run.id].model_copy(update={"token": memory.next_token()})
+            return memory.runs[run.id]
 
     def recent(self, sync: str | None, statuses: Sequence[RunStatus], limit: int) -> list[Run]:
         """Return the newest runs first."""
@@ -98,25 +120,82 @@ class MemoryRunStore:
         self._memory.runs[run.id] = kept
         return kept
 
+    def _surroundings(self, run: Run) -> flight.Surroundings:
+        memory = self._memory
+        rival = memory.rival(run.request_key, run.id)
+        at_work = [r for r in memory.runs.values() if r.request_key == run.request_key and r.id != run.id and r.follows is None]
+        newest = at_work[-1] if at_work else None
+        now = memory.clock.now()
+        return flight.Surroundings(
+            now=now,
+            waited=now - memory.follows_since.get(run.id, now),
+            holder=rival.owner if rival else None,
+            followed=memory.runs[run.follows] if run.follows else None,
+            newest=newest,
+            is_outrun=newest is not None and self._is_outrun(newest),
+        )
+
+    def _readmitted(self, run: Run) -> Run:
+        """Return the run, pending again if it has ended as a follower."""
+        if run.status is RunStatus.PENDING or run.is_following:
+            return run
+        return self._readmit(run)
+
+    def _readmit(self, run: Run) -> Run:
+        self._memory.follows_since.pop(run.id, None)
+        status = advance(RUN_TRANSITIONS, run.status, RunEvent.READMIT)
+        return self._keep(run.model_copy(update={"follows": None}), status, None, token=self._memory.next_token())
+
+    def _work(self, run: Run, around: flight.Surroundings, policy: StagePolicy) -> None:
+        """Let the run have the flight, and go on from what is left of its request."""
+        memory = self._memory
+        owner = run if run.status is RunStatus.PENDING else self._readmit(run)
+        memory.take_flight(owner, policy.lease_ttl)
+        memory.lease_ttls[owner.id] = policy.lease_ttl
+        others = [
+            other for other in memory.runs.values() if (other.request_key, other.id != owner.id) == (run.request_key, True)
+        ]
+        dead = [self._end_dead(other, owner.id) for other in others if other.status in ("pending", "running")]
+        donor = memory.runs[around.newest.id] if around.newest else None
+        if donor is not None and not around.is_outrun and takeover.is_due(donor, owner, dead):
+            self._adopt(donor.id, owner.id, policy.takeover)
+
+    def _follow(self, run: Run, owner: RunId) -> None:
+        memory = self._memory
+        memory.follows_since.setdefault(run.id, memory.clock.now())
+        status = advance(RUN_TRANSITIONS, run.status, RunEvent.FOLLOW)
+        memory.runs[run.id] = run.model_copy(update={"status": status, "follows": owner})
+
     def _end_dead(self, run: Run, successor: RunId) -> Run:
         memory = self._memory
         failure = takeover.taken_over_by(successor)
         for shard in memory.of_run(run.id):
             failed = {"status": ShardStatus.FAILED, "failure": failure} if shard.status is ShardStatus.RUNNING else {}
             memory.shards[run.id, shard.key] = shard.model_copy(update={"token": memory.next_token(), **failed})
+        for follower in [other for other in memory.runs.values() if other.is_following and other.follows == run.id]:
+            self._follow(follower, successor)
         status = advance(RUN_TRANSITIONS, run.status, RunEvent.FAIL)
         return self._keep(run, status, failure, token=memory.next_token())
 
-    def _outrun(self, run: Run) -> bool:
-        """Whether a later run of the sync has published."""
+    def _is_outrun(self, run: Run) -> bool:
+        """Whether a run of the sync has published since this one did, or came as far as it has."""
         runs = list(self._memory.runs.values())
-        later = runs[[other.id for other in runs].index(run.id) + 1 :]
-        return any(other.sync == run.sync and other.status in (RunStatus.SUCCEEDED, RunStatus.PARTIAL) for other in later)
+        place = [other.id for other in runs].index(run.id)
+        for index, other in enumerate(runs):
+            has_published = other.status in ("running", "succeeded", "partial") and other.step in (Step.PUBLISH, Step.SETTLE)
+            if other.sync != run.sync or other.id == run.id or not has_published:
+                continue
+            if run.status is not RunStatus.SUCCEEDED:
+                if index > place:
+                    return True
+            elif other.finished_at is None or run.finished_at is None or other.finished_at > run.finished_at:
+                return True
+        return False
 
-    def _adopt(self, donor: RunId, run: RunId) -> None:
+    def _adopt(self, donor: RunId, run: RunId, fresh: timedelta) -> None:
         memory = self._memory
         for shard in memory.of_run(donor):
-            if shard.progress_at is None or shard.progress_at <= memory.clock.now() - takeover.FRESH:
+            if shard.progress_at is None or shard.progress_at <= memory.clock.now() - fresh:
                 continue
             status = shard.status if shard.status is ShardStatus.SUCCEEDED else ShardStatus.PENDING
             anew = {"run": run, "status": status, "failure": None, "token": Token(0), "attempt": 0}

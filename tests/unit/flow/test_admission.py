@@ -6,15 +6,16 @@ from typing import Any
 
 import pytest
 
-from sluice.errors import FlightTaken, UsageInvalid
-from sluice.flow.admission import admit, request_key
+from sluice.errors import UsageInvalid
+from sluice.flow.admission import admit, look_again, request_key
 from sluice.flow.pinned_spec import pinned_spec
 from sluice.model.artifact import ArtifactKind
 from sluice.model.base import RunId
-from sluice.model.lifecycle import RunStatus, Step
-from sluice.model.run import Mode, Origin, ReviewMode, RunRequest, Window
+from sluice.model.lifecycle import RunEvent, RunStatus, Step
+from sluice.model.run import Mode, Origin, ReviewMode, Run, RunRequest, Window
 from sluice.model.spec import SyncSpec
-from tests.support.nouns import NOW
+from sluice.model.stage import StagePolicy
+from tests.support.nouns import MINUTE, NOW, OVER
 from tests.unit.flow.workshop import RUN, Workshop, sync_spec
 
 SOURCE = sync_spec().source.model_dump()
@@ -141,12 +142,73 @@ def test_a_spec_that_was_edited_between_two_tries_is_refused() -> None:
     assert workshop.services.pointers.of(RUN, ArtifactKind.SPEC) == []
 
 
+def asked_again(workshop: Workshop, name: str = "run-2", **changes: Any) -> Run:
+    """Admit another run."""
+    return admit(workshop.services, RunRequest(sync="hotels", origin=Origin(), **changes), RunId(name))
+
+
 def test_a_request_whose_flight_is_taken() -> None:
-    """A second run of it is refused, while another request is let through."""
+    """A second run of it follows, with its spec pinned as every run's, while another request is let through."""
     workshop = Workshop()
     workshop.admit()
-    with pytest.raises(FlightTaken) as taken:
-        admit(workshop.services, RunRequest(sync="hotels", origin=Origin()), RunId("run-2"))
-    assert taken.value.facts["owner"] == RUN
-    other = admit(workshop.services, RunRequest(sync="hotels", origin=Origin(), mode=Mode.FULL), RunId("run-3"))
-    assert other.status is RunStatus.PENDING
+    follower = asked_again(workshop)
+    assert (follower.status, follower.follows) == (RunStatus.WAITING, RUN)
+    assert pinned_spec(workshop.services, follower) == workshop.spec
+    assert workshop.memory.leases[follower.request_key].owner == RUN
+    assert asked_again(workshop, "run-3", mode=Mode.FULL).status is RunStatus.PENDING
+
+
+def test_a_result_that_is_replayed() -> None:
+    """It needs no flight, and leaves the one of its request alone."""
+    workshop = Workshop(policy=StagePolicy(result_ttl=timedelta(hours=1)))
+    run = workshop.admit()
+    workshop.services.runs.end(workshop.services.runs.enter(run.id, Step.SETTLE, OVER), RunEvent.SUCCEED)
+    replay = asked_again(workshop)
+    assert (replay.status, replay.follows, workshop.memory.leases) == (RunStatus.SUCCEEDED, RUN, {})
+    assert pinned_spec(workshop.services, replay) == workshop.spec
+    assert asked_again(workshop, "run-3", force=True).status is RunStatus.PENDING
+
+
+@pytest.mark.parametrize(
+    ("sharing", "asked"),
+    [
+        ({"stage": "hotel-rates"}, {}),
+        ({"tenant": "acme"}, {}),
+        ({"version": 2}, {}),
+        ({"description": "edited"}, {}),
+        ({}, {"shards": ("north",)}),
+    ],
+    ids=["stage", "tenant", "version", "spec", "input"],
+)
+def test_requests_that_differ_share_nothing(sharing: dict[str, Any], asked: dict[str, Any]) -> None:
+    """Neither the flight nor, later, the result."""
+    workshop = Workshop(policy=StagePolicy(result_ttl=timedelta(hours=1)))
+    first = workshop.admit()
+    workshop.spec = sync_spec(**sharing)
+    other = asked_again(workshop, **asked)
+    assert (other.status, other.follows) == (RunStatus.PENDING, None)
+    workshop.services.runs.end(workshop.services.runs.enter(first.id, Step.SETTLE, MINUTE), RunEvent.SUCCEED)
+    assert asked_again(workshop, "run-3", **asked).follows == other.id
+
+
+def test_a_follower_looks_again_with_what_it_was_admitted_with() -> None:
+    """Neither its request nor its spec is read once more, and nothing more is stored."""
+    workshop = Workshop()
+    workshop.admit()
+    follower = asked_again(workshop)
+    stored = dict(workshop.artifacts.objects)
+    workshop.spec = sync_spec(description="edited", version=2)
+    assert asked_again(workshop) == look_again(workshop.services, follower) == follower
+    workshop.services.runs.end(workshop.memory.runs[RUN], RunEvent.CANCEL)
+    ended = look_again(workshop.services, follower)
+    assert (ended.status, ended.follows, workshop.artifacts.objects) == (RunStatus.CANCELLED, RUN, stored)
+
+
+def test_to_look_again_revives_nobody() -> None:
+    """A follower that somebody has ended stays ended, unless it is admitted again."""
+    workshop = Workshop()
+    workshop.admit()
+    follower = asked_again(workshop)
+    ended = workshop.services.runs.end(follower, RunEvent.CANCEL)
+    assert look_again(workshop.services, follower) == ended
+    assert asked_again(workshop).status is RunStatus.WAITING

@@ -1,19 +1,20 @@
 """The inline runner: what stops a run and what does not, who is waited for, and what an interrupted run leaves."""
 
 from collections.abc import Callable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 from structlog.testing import capture_logs
 
 from sluice import log_events
-from sluice.errors import Fenced, FlightTaken, StateUnavailable, SupplierRefused, TargetMismatch
+from sluice.errors import Fenced, StateUnavailable, SupplierRefused, TargetMismatch
 from sluice.flow.gate import decide
 from sluice.flow.inline import resume_inline, run_inline
 from sluice.model.base import ShardKey
-from sluice.model.lifecycle import RunStatus, ShardStatus, Step
+from sluice.model.lifecycle import RunEvent, RunStatus, ShardStatus, Step
 from sluice.model.review import Choice
-from sluice.model.run import Mode, Origin, ReviewMode, Run, RunRequest
+from sluice.model.run import Failure, Mode, Origin, ReviewMode, Run, RunRequest
+from sluice.model.stage import StagePolicy
 from sluice.ports import Page, PageRequest
 from tests.support.nouns import a_decision
 from tests.unit.fakes.clock import FakeClock
@@ -112,49 +113,125 @@ def test_a_table_that_does_not_fit() -> None:
     assert failure.error == "TargetMismatch"
 
 
-def test_a_dead_holder_of_the_flight_is_waited_for() -> None:
-    """Until its lease has run out: then its run is taken over, with what it had fetched."""
-    bench = Bench()
-    services = bench.workshop.services
-    dead = bench.workshop.begin(mode=Mode.FULL)
-    began, lease = services.clock.now(), bench.workshop.policy.lease_ttl
-    with capture_logs() as logs:
-        run = bench.run()
-    assert run.status is RunStatus.SUCCEEDED
-    assert services.clock.now() == began + lease
-    awaited = [entry for entry in logs if entry["event"] == log_events.FLIGHT_AWAITED]
-    assert [(entry["owner"], entry["expires_at"]) for entry in awaited] == [(dead.id, str(began + lease))]
-    failure = services.runs.get(dead.id).failure
-    assert failure is not None
-    assert failure.error == "TakenOver"
-
-
 class MeanwhileClock(FakeClock):
-    """A clock during whose waits something happens."""
+    """A clock during whose waits something happens: each thing in its turn, the last one over and over."""
 
     def __init__(self) -> None:
         super().__init__()
         self.waits: list[datetime] = []
-        self.happens: Callable[[], object] = lambda: None
+        self.happens: list[Callable[[], object]] = []
 
     def wait_until(self, instant: datetime) -> None:
         super().wait_until(instant)
         self.waits.append(instant)
-        self.happens()
+        if self.happens:
+            (self.happens.pop(0) if len(self.happens) > 1 else self.happens[0])()
 
 
-def test_a_living_holder_of_the_flight_is_waited_for_once() -> None:
-    """One that has renewed its lease meanwhile is alive, and keeps its request."""
-    bench = Bench()
-    clock = bench.workshop.memory.clock = MeanwhileClock()
-    living = bench.workshop.begin(mode=Mode.FULL)
-    lease = bench.workshop.policy.lease_ttl
-    clock.happens = lambda: bench.workshop.services.runs.enter(living.id, Step.FETCH, lease)
-    with pytest.raises(FlightTaken) as taken:
+class Followed(Bench):
+    """A bench on which another run of the request is at work."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.clock = self.workshop.memory.clock = MeanwhileClock()
+        self.owner = self.workshop.begin(mode=Mode.FULL)
+        self.began = self.clock.now()
+
+    def renew(self) -> None:
+        """Let the owner show that it lives."""
+        self.workshop.services.runs.renew(self.workshop.memory.runs[self.owner.id], self.workshop.policy.lease_ttl)
+
+    def end(self, event: RunEvent, failure: Failure | None = None) -> None:
+        """Let the owner end."""
+        services = self.workshop.services
+        services.runs.end(services.runs.enter(self.owner.id, Step.SETTLE, self.workshop.policy.lease_ttl), event, failure)
+
+    @property
+    def asked(self) -> int:
+        """How often the supplier was asked."""
+        return sum(len(region.requests) for region in self.source.regions.values())
+
+
+@pytest.mark.parametrize(
+    ("event", "status", "failure"),
+    [
+        (RunEvent.SUCCEED, RunStatus.SUCCEEDED, None),
+        (RunEvent.END_PARTIAL, RunStatus.PARTIAL, Failure(error="ShardsFailed", message="shard north")),
+        (RunEvent.CANCEL, RunStatus.CANCELLED, None),
+    ],
+)
+def test_a_run_whose_request_is_worked_on_follows(event: RunEvent, status: RunStatus, failure: Failure | None) -> None:
+    """It looks at every heartbeat, says so once, asks the supplier for nothing, and ends as its owner did."""
+    bench = Followed()
+    bench.clock.happens = [bench.renew, bench.renew, lambda: bench.end(event, failure)]
+    with capture_logs() as logs:
+        run = bench.run()
+    assert (run.status, run.failure, run.follows, run.step) == (status, failure, bench.owner.id, Step.ADMIT)
+    assert bench.clock.waits == [bench.began + n * bench.workshop.policy.heartbeat for n in (1, 2, 3)]
+    awaited = [entry for entry in logs if entry["event"] == log_events.FLIGHT_AWAITED]
+    assert [(entry["run"], entry["owner"]) for entry in awaited] == [(run.id, bench.owner.id)]
+    assert bench.asked == 0
+
+
+def test_a_follower_takes_over_from_an_owner_that_dies() -> None:
+    """As soon as the lease has run out, from what was fetched by then."""
+    bench = Followed()
+    run = bench.run()
+    assert (run.status, run.follows) == (RunStatus.SUCCEEDED, None)
+    assert bench.clock.now() == bench.began + bench.workshop.policy.lease_ttl
+    failure = bench.workshop.services.runs.get(bench.owner.id).failure
+    assert failure is not None
+    assert failure.error == "TakenOver"
+    assert sorted(bench.target.rows) == ["a", "b", "c"]
+
+
+def test_a_follower_does_not_wait_for_ever() -> None:
+    """Its stage says how long; the owner is none the worse for it."""
+    bench = Followed()
+    bench.workshop.policy = StagePolicy(wait_timeout=timedelta(minutes=1))
+    bench.clock.happens = [bench.renew]
+    run = bench.run()
+    assert run.failure is not None
+    assert (run.status, run.failure.error, run.follows) == (RunStatus.FAILED, "WaitedInVain", bench.owner.id)
+    assert bench.workshop.memory.leases[run.request_key].owner == bench.owner.id
+
+
+def test_a_follower_that_is_stopped_from_the_keyboard() -> None:
+    """It has failed; the owner works on."""
+
+    def stop() -> None:
+        raise KeyboardInterrupt
+
+    bench = Followed()
+    bench.clock.happens = [bench.renew, stop]
+    with pytest.raises(KeyboardInterrupt):
         bench.run()
-    assert taken.value.facts["owner"] == living.id
-    assert clock.waits == [living.created_at + lease]
-    assert list(bench.workshop.memory.runs) == [living.id]
+    stopped = bench.newest()
+    assert stopped.failure is not None
+    assert (stopped.status, stopped.failure.error, stopped.follows) == (RunStatus.FAILED, "Interrupted", bench.owner.id)
+    assert bench.workshop.services.runs.get(bench.owner.id) == bench.owner
+    assert bench.workshop.memory.leases[stopped.request_key].owner == bench.owner.id
+
+
+def test_a_run_with_force_waits_and_then_works_itself() -> None:
+    """What the other one has brought does not count, nor what it has fetched."""
+    bench = Followed()
+    bench.clock.happens = [lambda: bench.end(RunEvent.SUCCEED)]
+    run = run_inline(bench.workshop.services, bench.request().model_copy(update={"force": True}))
+    assert (run.status, run.follows) == (RunStatus.SUCCEEDED, None)
+    assert bench.asked > 0
+
+
+def test_a_result_is_replayed_to_whoever_asks_again_in_time() -> None:
+    """The supplier is not asked again, and nothing is published twice."""
+    bench = Bench()
+    bench.workshop.policy = bench.workshop.policy.model_copy(update={"result_ttl": timedelta(hours=1)})
+    first, asked = bench.run(), len(bench.source.regions["north"].requests)
+    replay = bench.run()
+    assert (replay.status, replay.follows) == (RunStatus.SUCCEEDED, first.id)
+    assert len(bench.source.regions["north"].requests) == asked
+    bench.workshop.memory.clock.move(timedelta(hours=1))
+    assert bench.run().follows is None
 
 
 def test_a_run_that_was_stopped_from_the_keyboard_can_be_gone_on_with() -> None:

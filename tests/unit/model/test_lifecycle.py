@@ -45,6 +45,7 @@ RUNS = {
     R.WAITING: {
         RE.ENTER: R.RUNNING,
         RE.FOLLOW: R.WAITING,
+        RE.READMIT: R.PENDING,
         RE.PARK: R.WAITING,
         RE.SUCCEED: R.SUCCEEDED,
         RE.END_PARTIAL: R.PARTIAL,
@@ -52,9 +53,9 @@ RUNS = {
         RE.CANCEL: R.CANCELLED,
     },
     R.SUCCEEDED: {},
-    R.PARTIAL: {RE.REOPEN: R.RUNNING},
-    R.FAILED: {RE.REOPEN: R.RUNNING},
-    R.CANCELLED: {RE.REOPEN: R.RUNNING},
+    R.PARTIAL: {RE.READMIT: R.PENDING, RE.REOPEN: R.RUNNING},
+    R.FAILED: {RE.READMIT: R.PENDING, RE.REOPEN: R.RUNNING},
+    R.CANCELLED: {RE.READMIT: R.PENDING, RE.REOPEN: R.RUNNING},
 }
 _AGAIN = {SE.REDO: S.PENDING, SE.RESTART: S.PENDING}
 SHARDS = {
@@ -109,7 +110,7 @@ def test_each_event_leads_to_one_state(table: Any, events: Any) -> None:
 
 
 def test_the_groups_of_states_agree_with_the_tables() -> None:
-    """What ends a run can only be reopened; what waits takes answers; approvals are among the final verdicts."""
-    assert {state for state in R if not set(RUNS[state]) - {RE.REOPEN}} == FINAL_RUN_STATUSES
+    """From an end a run only begins again; what waits takes answers; approvals are among the final verdicts."""
+    assert {state for state in R if not set(RUNS[state]) - {RE.REOPEN, RE.READMIT}} == FINAL_RUN_STATUSES
     assert {verdict for verdict in V if REVIEWS[verdict]} == WAITING_VERDICTS
     assert not APPROVALS & WAITING_VERDICTS

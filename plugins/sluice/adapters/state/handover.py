@@ -1,5 +1,6 @@
 """Handing over: two runs of one request go in, the checkpoints of the older become the newer's own. See `guard.takeover`."""
 
+from datetime import timedelta
 from typing import Final
 
 import psycopg
@@ -8,7 +9,6 @@ from psycopg.rows import DictRow
 from sluice.adapters.queries import Queries
 from sluice.adapters.state import journal
 from sluice.adapters.state.columns import failure_columns, failure_facts
-from sluice.guard.takeover import FRESH
 from sluice.model.artifact import ArtifactKind
 from sluice.model.base import RunId
 from sluice.model.lifecycle import SHARD_TRANSITIONS, RunStatus, ShardEvent, ShardStatus, destination, sources
@@ -35,12 +35,12 @@ def end_shards(connection: psycopg.Connection[DictRow], run: RunId, failure: Fai
             journal.note_shard(connection, run, row["key"], ShardEvent.FAIL, row["status"], **failure_facts(failure))
 
 
-def adopt(connection: psycopg.Connection[DictRow], donor: RunId, run: RunId) -> None:
-    """Copy the donor's fresh shards and their pointers to `run`, which has none yet."""
+def adopt(connection: psycopg.Connection[DictRow], donor: RunId, run: RunId, fresh: timedelta) -> None:
+    """Copy the donor's shards that made progress within `fresh`, and their pointers, to `run`, which has none yet."""
     facts = {
         "donor": donor,
         "run": run,
-        "fresh": FRESH,
+        "fresh": fresh,
         "finished": ShardStatus.SUCCEEDED,
         "pending": ShardStatus.PENDING,
         "kinds": list(_OF_SHARDS),

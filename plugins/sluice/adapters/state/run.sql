@@ -15,17 +15,30 @@ returning *
 -- One run.
 select * from sluice_state.run where id = %(id)s
 
--- name: newest_before
--- The run of the same request that was admitted last before this one, unless a later run of its sync has published since.
-select * from (
-    select * from sluice_state.run
-    where request_key = %(request_key)s and ordinal < (select ordinal from sluice_state.run where id = %(id)s)
-    order by ordinal desc limit 1
-) as earlier
-where not exists (
-    select from sluice_state.run as later
-    where later.sync = earlier.sync and later.ordinal > earlier.ordinal and later.status in ('succeeded', 'partial')
-)
+-- name: moment
+-- What time it is, and for how long a run has waited for others.
+select clock_timestamp() as now, coalesce(clock_timestamp() - follows_since, interval '0') as waited
+from sluice_state.run where id = %(id)s
+
+-- name: newest_at_work
+-- The newest other run of a request that has worked itself; and whether a run of the sync has published since: since its end if
+-- it succeeded, else since its admission, after which it fetched.
+select worked.*, exists (
+    select from sluice_state.run as other
+    where other.sync = worked.sync and other.id <> worked.id
+        and other.step in ('publish', 'settle') and other.status in ('running', 'succeeded', 'partial')
+        and case
+            when worked.status = 'succeeded' then coalesce(other.finished_at, 'infinity') > worked.finished_at
+            else other.ordinal > worked.ordinal
+        end
+) as is_outrun
+from sluice_state.run as worked
+where worked.request_key = %(request_key)s and worked.id <> %(id)s and worked.follows is null
+order by worked.ordinal desc limit 1
+
+-- name: followers
+-- The runs that wait for a run, oldest first.
+select * from sluice_state.run where follows = %(run)s and status = %(waiting)s order by ordinal
 
 -- name: recent
 -- The newest runs first, of one sync or of all, in some statuses or in any.
@@ -34,18 +47,59 @@ where (%(sync)s::text is null or sync = %(sync)s)
     and (cardinality(%(statuses)s::text[]) = 0 or status = any(%(statuses)s))
 order by ordinal desc limit %(limit)s
 
--- name: enter
--- Put a run that may go on at a step, under a new token.
+-- name: readmit
+-- Make a run that follows, or has ended as a follower, one that nobody has worked on.
 update sluice_state.run set
     status = %(status)s,
-    step = %(step)s,
     token = nextval('sluice_state.token_seq'),
     lease_ttl = %(lease_ttl)s,
+    follows = null,
+    follows_since = null,
     failure_error = null,
     failure_message = null,
     finished_at = null
 where id = %(id)s and status = any(%(sources)s)
 returning *
+
+-- name: follow
+-- Let a run wait for the owner of its request's flight; the time it waits is counted over all of them.
+update sluice_state.run set
+    status = %(status)s,
+    follows = %(owner)s,
+    follows_since = coalesce(follows_since, clock_timestamp())
+where id = %(id)s and status = any(%(sources)s)
+returning *
+
+-- name: end_without_work
+-- End a run with what another one has come to.
+update sluice_state.run set
+    status = %(status)s,
+    follows = %(follows)s,
+    failure_error = %(failure_error)s,
+    failure_message = %(failure_message)s,
+    finished_at = now()
+where id = %(id)s and status = any(%(sources)s)
+returning *
+
+-- name: enter
+-- Put a run that may go on at a step, under a new token and in this release's version.
+update sluice_state.run set
+    status = %(status)s,
+    step = %(step)s,
+    token = nextval('sluice_state.token_seq'),
+    lease_ttl = %(lease_ttl)s,
+    state_version = greatest(state_version, %(state_version)s),
+    follows = null,
+    follows_since = null,
+    failure_error = null,
+    failure_message = null,
+    finished_at = null
+where id = %(id)s and status = any(%(sources)s)
+returning *
+
+-- name: next_token
+-- Give a run a newer token.
+update sluice_state.run set token = nextval('sluice_state.token_seq') where id = %(id)s returning *
 
 -- name: end
 -- Move a run that still is the caller's to another status.
