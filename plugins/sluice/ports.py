@@ -11,6 +11,7 @@ from pydantic import JsonValue
 from sluice.model.alert import Alert
 from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
 from sluice.model.base import ObjectKey, ReviewId, RunId, ShardKey, Token
+from sluice.model.breaker import Breaker
 from sluice.model.call import Call, CallResult
 from sluice.model.ledger import LedgerObject, ObjectEvent, Outcome, Publication, Remembered
 from sluice.model.lifecycle import RunEvent, RunStatus, Step
@@ -251,6 +252,43 @@ class AlertStore(Protocol):
 
     def note(self, run: Run, alert: Alert) -> bool:
         """Tell the alert in the run's journal; return whether it is the run's first."""
+
+
+class BreakerStore(Protocol):
+    """What all workers of a stage know together of the health of a supplier's host. Its instants are of its own clock."""
+
+    def look(self, host: str, stage: str) -> Breaker:
+        """Return the breaker; one that nobody has counted for is closed."""
+
+    def count(self, host: str, stage: str, *, tries: int, failures: int, window: timedelta) -> Breaker:
+        """Add tries, and return the breaker with all that were counted within the window."""
+
+    def open(
+        self, host: str, stage: str, *, open_for: timedelta, reason: str, probe: datetime | None = None
+    ) -> Breaker | None:
+        """Leave the supplier alone from now on: a closed breaker opens, or one that `probe` failed on opens again.
+
+        None, and nothing is changed, if somebody else opened it, or makes the one try by now.
+        """
+
+    def claim_probe(self, host: str, stage: str, within: timedelta) -> Breaker | None:
+        """Take the one try after a rest; its `probed_until` says which it is, and when another worker may have it instead.
+
+        None if the rest is not over, or somebody else makes the try.
+        """
+
+    def close(self, host: str, stage: str, probe: datetime) -> Breaker | None:
+        """Let all tries pass again, counting anew; None if another worker has the one try by now."""
+
+
+class RateStore(Protocol):
+    """The slots for requests to a supplier's host, shared by all workers of a stage."""
+
+    def reserve(self, host: str, stage: str, *, spacing: timedelta, patience: timedelta) -> timedelta:
+        """Take the next free slot, `spacing` behind the last one, and return how far off it is.
+
+        Raises `RateLimited`, and takes none, if it is further off than `patience`.
+        """
 
 
 class ArtifactStore(Protocol):

@@ -14,20 +14,27 @@ from sluice.adapters.sources.rest import RestSource
 from sluice.adapters.spec_files import SpecFiles
 from sluice.adapters.state import (
     PostgresAlertStore,
+    PostgresBreakerStore,
     PostgresCallStore,
     PostgresDeadLetterStore,
     PostgresPointerStore,
+    PostgresRateStore,
     PostgresReviewStore,
     PostgresRunStore,
     PostgresShardStore,
     PostgresWatermarkStore,
 )
+from sluice.adapters.state.database import StateDatabase
 from sluice.adapters.targets.postgres import PostgresTarget
 from sluice.adapters.webhooks import HttpWebhook
 from sluice.errors import StateUnavailable, TargetUnavailable
+from sluice.guard.breaker import SharedBreaker
+from sluice.guard.pacing import Pacing
+from sluice.guard.restraint import Restraint
 from sluice.model.connections import ARTIFACTS, STATE
 from sluice.model.spec import SyncSpec
 from sluice.model.stage import StagePolicy
+from sluice.model.state_class import StateClass
 from sluice.ports import Connections, Metrics, Services, Source
 from sluice.settings import Settings
 
@@ -47,14 +54,26 @@ def open_services(settings: Settings, connections: Connections, metrics: Metrics
             stack.callback(database.close)
             return database
 
+        @cache
+        def restraint(host: str, stage: str, policy: StagePolicy) -> Restraint:
+            return Restraint(
+                SharedBreaker(breakers, clock, metrics, host=host, stage=stage, policy=policy),
+                Pacing(rates, clock, host=host, stage=stage, policy=policy),
+            )
+
         def source(spec: SyncSpec, policy: StagePolicy) -> Source:
-            return RestSource(spec.source, connections.get(spec.source.connection), policy)
+            info = connections.get(spec.source.connection)
+            return RestSource(spec.source, info, policy, lambda host: restraint(host, spec.stage, policy))
 
         state = Database(connections.get(STATE), StateUnavailable)
         stack.callback(state.close)
+        control_state = StateDatabase(state, StateClass.CONTROL, metrics)
+        breakers = PostgresBreakerStore(control_state)
+        rates = PostgresRateStore(control_state)
+        clock = SystemClock()
         specs = SpecFiles(settings.include)
         yield Services(
-            clock=SystemClock(),
+            clock=clock,
             metrics=metrics,
             runs=PostgresRunStore(state),
             shards=PostgresShardStore(state),

@@ -5,11 +5,11 @@ from datetime import timedelta
 
 import pytest
 
-from sluice.adapters.sources.rest import RestSource
 from sluice.errors import SupplierRefused
 from sluice.model import spec
 from sluice.model.stage import RetryPolicy, StagePolicy
 from sluice.ports import Page, PageRequest, Source
+from tests.support.restraints import lone_source
 from tests.support.scripted_supplier import answer, scripted
 from tests.unit.fakes.source import ListedSource
 
@@ -45,7 +45,7 @@ def supply(request: pytest.FixtureRequest) -> Iterator[Supply]:
 
         def make(answers: list[Page | SupplierRefused]) -> Source:
             server.answers = [answer(page.body) if isinstance(page, Page) else answer({}, "403 Forbidden") for page in answers]
-            return RestSource(declared, server.connection(), POLICY)
+            return lone_source(declared, server.connection(), POLICY)
 
         yield make
 

@@ -9,7 +9,6 @@ import pytest
 from sluice.adapters.artifacts.codec import ZstdChunkCodec
 from sluice.adapters.artifacts.s3 import S3ArtifactStore
 from sluice.adapters.postgres import Database
-from sluice.adapters.sources.rest import RestSource
 from sluice.adapters.state import PostgresPointerStore, PostgresRunStore, PostgresShardStore, PostgresWatermarkStore
 from sluice.errors import AnswerNotJson, StateUnavailable, SupplierUnavailable
 from sluice.flow.admission import admit
@@ -20,6 +19,7 @@ from sluice.model.lifecycle import ShardStatus
 from sluice.model.run import Origin, RunRequest
 from sluice.model.stage import RetryPolicy, StagePolicy
 from sluice.ports import ConnectionInfo
+from tests.support.restraints import lone_source
 from tests.support.scripted_supplier import answer, scripted
 from tests.unit.flow.workshop import NORTH, RUN, Workshop
 
@@ -46,7 +46,7 @@ def test_a_shard_is_resumed_where_it_stood(database: ConnectionInfo, artifacts: 
             watermarks=PostgresWatermarkStore(state),
             artifacts=S3ArtifactStore(artifacts),
             codec=ZstdChunkCodec(),
-            source=lambda spec, policy: RestSource(spec.source, server.connection(), policy),
+            source=lambda spec, policy: lone_source(spec.source, server.connection(), policy),
         )
         admit(services, RunRequest(sync="hotels", origin=Origin()), RUN)
         plan_shards(services, RUN)

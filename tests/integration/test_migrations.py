@@ -40,6 +40,7 @@ def test_both_schemas_come_up_beside_each_other(empty_database: ConnectionInfo, 
     assert upgrade(empty_database, "sluice_ledger") == ["0001"]
     assert tables(server, "sluice_state") == {
         *("run", "shard", "artifact", "review", "decision", "dead_letter", "watermark", "lease", "event"),
+        *("breaker", "rate"),
         "migration",
     }
     assert tables(server, "sluice_ledger") == {"object", "object_event", "publication", "fence", "migration"}

@@ -11,7 +11,6 @@ import pytest
 from structlog.testing import capture_logs
 
 from sluice import log_events
-from sluice.adapters.sources.rest import RestSource
 from sluice.errors import (
     AnswerNotJson,
     AnswerTooLarge,
@@ -28,6 +27,7 @@ from sluice.errors import (
 from sluice.model import spec
 from sluice.model.stage import RetryPolicy, StagePolicy, Timeouts
 from sluice.ports import ConnectionInfo, Page, PageRequest
+from tests.support.restraints import lone_source
 from tests.support.scripted_supplier import RESET, ScriptedSupplier, answer, scripted
 
 CANARY = 'canary-7f3a&"<é'
@@ -67,7 +67,7 @@ def pages_of(
     server: ScriptedSupplier, *, cursor: Any = None, policy: StagePolicy | None = None, **connection: Any
 ) -> list[Page]:
     """Read all pages from a server."""
-    source = RestSource(source_spec(), server.connection(**connection), policy or stage_policy())
+    source = lone_source(source_spec(), server.connection(**connection), policy or stage_policy())
     return list(source.pages(asking(cursor)))
 
 
@@ -105,7 +105,7 @@ def test_renders_window_and_watermark() -> None:
         window_end=datetime(2024, 1, 2, 3, 4, 5, 6, tzinfo=UTC),
     )
     with scripted(page([])) as server:
-        list(RestSource(declared, server.connection(), stage_policy()).pages(request))
+        list(lone_source(declared, server.connection(), stage_policy()).pages(request))
         midnight = "00%3A00%3A00"
         target = (
             f"/v1/a%2F..%2Fb/hotels?from=2024-01-01T{midnight}Z&to=2024-01-02T03%3A04%3A05.000006Z"
@@ -144,7 +144,7 @@ def test_an_empty_page_is_a_page() -> None:
 def test_a_list_at_the_root_is_one_page() -> None:
     """Where the answer is the list itself, no cursor fits in and one page is all."""
     with scripted(answer([1, 2, 3])) as server:
-        source = RestSource(source_spec(records=""), server.connection(), stage_policy())
+        source = lone_source(source_spec(records=""), server.connection(), stage_policy())
         assert [(p.records, p.cursor) for p in source.pages(asking())] == [(3, None)]
 
 
@@ -230,7 +230,7 @@ def test_a_supplier_that_is_not_there() -> None:
     with scripted() as server:
         info = server.connection()
     with pytest.raises(SupplierUnavailable, match="cannot be connected to"):
-        list(RestSource(source_spec(), info, stage_policy(attempts=1)).pages(asking()))
+        list(lone_source(source_spec(), info, stage_policy(attempts=1)).pages(asking()))
 
 
 @pytest.mark.parametrize(
@@ -284,7 +284,7 @@ def test_bad_answers_are_named(bad: bytes, error: type[SluiceError], message: st
 def test_a_cursor_that_does_not_move() -> None:
     """The same cursor again is `CursorStuck` before that page is delivered."""
     with scripted(page([1], "b"), page([2], "b")) as server:
-        source = RestSource(source_spec(), server.connection(), stage_policy()).pages(asking())
+        source = lone_source(source_spec(), server.connection(), stage_policy()).pages(asking())
         assert next(source).cursor == "b"
         with pytest.raises(
             CursorStuck, match=r"next cursor b \(source\.cursor\.path `paging\.next`\) is the one that was asked for"
@@ -335,7 +335,7 @@ def test_credentials_are_sent_and_never_shown() -> None:
     ):
         with scripted(trouble) as server, capture_logs() as logs:
             info = server.connection(**secrets)
-            source = RestSource(source_spec(query={"api_key": "literal-99"}), info, stage_policy(attempts=1))
+            source = lone_source(source_spec(query={"api_key": "literal-99"}), info, stage_policy(attempts=1))
             with pytest.raises(SluiceError) as caught:
                 list(source.pages(asking()))
         assert server.headers[0]["authorization"].startswith("Basic ")
@@ -364,7 +364,7 @@ def test_a_connection_that_cannot_be_used(changes: dict[str, Any], message: str)
         "shop", "http", **({"host": "x", "port": None, "login": None, "password": None, "schema": None, "extra": {}} | changes)
     )
     with pytest.raises(ConnectionInvalid, match=f"connection shop.*{message}") as caught:
-        RestSource(source_spec(), info, stage_policy())
+        lone_source(source_spec(), info, stage_policy())
     assert "canary" not in str(caught.value)
 
 
@@ -377,13 +377,13 @@ def test_specs_that_exclude_themselves() -> None:
             ({"query": {"q": "{{ shard.region"}}, "source.query.q: is no valid template"),
         ):
             with pytest.raises(SpecInvalid, match=message):
-                RestSource(source_spec(**changes), server.connection(), stage_policy())
+                lone_source(source_spec(**changes), server.connection(), stage_policy())
         for changes, message in (
             ({"query": {"q": "{{ shard.land }}"}}, "source.query.q: cannot be rendered.*known: shard.region, window.start"),
             ({"query": {"q": "{{ ''.__class__.__mro__ }}"}}, "source.query.q: cannot be rendered"),
             ({"path": "/v1/../{{ shard.region }}"}, "leads elsewhere"),
         ):
-            source = RestSource(source_spec(**changes), server.connection(), stage_policy())
+            source = lone_source(source_spec(**changes), server.connection(), stage_policy())
             with pytest.raises(SpecInvalid, match=message):
                 next(iter(source.pages(asking())))
         assert server.asked == []

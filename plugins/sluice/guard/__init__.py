@@ -1,1 +1,1 @@
-"""What stands between a step and the world: retries."""
+"""What stands between a step and the world: flights with heartbeats, retries, breaker, pace, calls made once."""

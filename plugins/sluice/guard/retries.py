@@ -12,7 +12,7 @@ import structlog
 from stamina.instrumentation import RetryDetails, set_on_retry_hooks
 
 from sluice import log_events
-from sluice.errors import RateLimited, Retryable
+from sluice.errors import RateLimited, Retryable, SupplierResting
 from sluice.model.stage import RetryPolicy
 
 T = TypeVar("T")
@@ -27,12 +27,12 @@ def patiently(call: Callable[[], T], retry: RetryPolicy, within: timedelta) -> T
     """Return what `call` returns, repeating it while it raises `Retryable`, as often and as long as the policy allows.
 
     Waits grow exponentially with jitter; a `RateLimited` that says how long to pause is obeyed instead. The last error is
-    let through.
+    let through: at once if it asks for a pause that is longer than there is time, or is `SupplierResting`.
     """
-    longest = max(retry.cap, LONGEST_PAUSE).total_seconds()
+    longest = min(max(retry.cap, LONGEST_PAUSE), within).total_seconds()
 
     def wait(error: Exception) -> bool | float:
-        if not isinstance(error, Retryable):
+        if not isinstance(error, Retryable) or isinstance(error, SupplierResting):
             return False
         pause = error.retry_after if isinstance(error, RateLimited) else None
         if pause is None:

@@ -45,6 +45,11 @@ class Endpoint:
             secrets += [pair, info.password or ""]
         return cls(info.conn_id, _base(info), headers, _spellings(secrets))
 
+    @property
+    def host(self) -> str:
+        """Who is asked: what all connections to the same server have in common."""
+        return urlsplit(self.base).netloc
+
     def url(self, path: str, query: Mapping[str, str]) -> str:
         """Return the address of a request."""
         return f"{self.base}{path}?{urlencode(query, quote_via=quote)}" if query else f"{self.base}{path}"

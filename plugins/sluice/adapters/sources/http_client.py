@@ -24,6 +24,7 @@ from urllib3.exceptions import (
 from sluice.adapters.sources.bodies import ACCEPTED_ENCODINGS, peek, read_body
 from sluice.adapters.sources.endpoint import Endpoint
 from sluice.errors import ConnectionInvalid, RateLimited, SluiceError, SupplierRefused, SupplierUnavailable
+from sluice.guard.restraint import Restraint
 from sluice.guard.retries import http_date, patiently, pause_asked_for
 from sluice.model.stage import StagePolicy
 
@@ -44,9 +45,10 @@ class Answer:
 class HttpClient:
     """Keeps connections to one supplier, as long as its context lasts."""
 
-    def __init__(self, endpoint: Endpoint, policy: StagePolicy) -> None:
+    def __init__(self, endpoint: Endpoint, policy: StagePolicy, restraint: Restraint) -> None:
         self._endpoint = endpoint
         self._policy = policy
+        self._restraint = restraint
         headers = urllib3.HTTPHeaderDict({"Accept": "application/json", "User-Agent": "sluice"})
         for name, value in endpoint.headers.items():
             headers[name] = value
@@ -69,7 +71,9 @@ class HttpClient:
     def get(self, path: str, query: Mapping[str, str]) -> Answer:
         """Ask for a page, repeating the request as the policy allows while the supplier is unavailable."""
         url = self._endpoint.url(path, query)
-        return patiently(lambda: self._once(url), self._policy.retry, within=self._policy.timeouts.step)
+        # Longer than without progress no shard is waited for.
+        within = min(self._policy.timeouts.step, self._policy.no_progress_timeout)
+        return patiently(lambda: self._restraint.ask(lambda: self._once(url)), self._policy.retry, within)
 
     def _once(self, url: str) -> Answer:
         shown = self._endpoint.shown(url)

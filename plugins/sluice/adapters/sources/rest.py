@@ -1,12 +1,13 @@
 """A JSON API as a source: which pages are wanted in, the pages out, one after the other, as they were received."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from sluice.adapters.sources.answers import AnswerReader, Cursor
 from sluice.adapters.sources.endpoint import Endpoint
 from sluice.adapters.sources.http_client import HttpClient
 from sluice.adapters.sources.templates import RequestTemplates
 from sluice.errors import AnswerUnusable, CursorStuck
+from sluice.guard.restraint import Restraint
 from sluice.model import spec
 from sluice.model.stage import StagePolicy
 from sluice.ports import ConnectionInfo, Page, PageRequest
@@ -15,10 +16,13 @@ from sluice.ports import ConnectionInfo, Page, PageRequest
 class RestSource:
     """Reads pages with GET requests, following the cursor in each answer's body."""
 
-    def __init__(self, source: spec.RestSource, info: ConnectionInfo, policy: StagePolicy) -> None:
-        """Check spec and connection; nothing is asked for before the first page is."""
+    def __init__(
+        self, source: spec.RestSource, info: ConnectionInfo, policy: StagePolicy, restraint_of: Callable[[str], Restraint]
+    ) -> None:
+        """Check spec and connection, and look up what holds requests to its host back; nothing is asked for yet."""
         self._source = source
         self._endpoint = Endpoint.of(info)
+        self._restraint = restraint_of(self._endpoint.host)
         self._policy = policy
         self._templates = RequestTemplates(source)
         self._reader = AnswerReader(source, self._endpoint)
@@ -32,7 +36,7 @@ class RestSource:
         query = self._templates.query(request)
         cursor = _given(request)
         seen = {cursor}
-        with HttpClient(self._endpoint, self._policy) as client:
+        with HttpClient(self._endpoint, self._policy, self._restraint) as client:
             while True:
                 asked = query if cursor is None else {**query, self._source.cursor.parameter: str(cursor)}
                 answer = client.get(path, asked)

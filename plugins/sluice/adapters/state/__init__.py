@@ -1,9 +1,11 @@
 """The stores of sluice_state, their SQL and their migrations."""
 
 from sluice.adapters.state.alerts import PostgresAlertStore
+from sluice.adapters.state.breakers import PostgresBreakerStore
 from sluice.adapters.state.calls import PostgresCallStore
 from sluice.adapters.state.dead_letters import PostgresDeadLetterStore
 from sluice.adapters.state.pointers import PostgresPointerStore
+from sluice.adapters.state.rates import PostgresRateStore
 from sluice.adapters.state.reviews import PostgresReviewStore
 from sluice.adapters.state.runs import PostgresRunStore
 from sluice.adapters.state.shards import PostgresShardStore
@@ -11,9 +13,11 @@ from sluice.adapters.state.watermarks import PostgresWatermarkStore
 
 __all__ = [
     "PostgresAlertStore",
+    "PostgresBreakerStore",
     "PostgresCallStore",
     "PostgresDeadLetterStore",
     "PostgresPointerStore",
+    "PostgresRateStore",
     "PostgresReviewStore",
     "PostgresRunStore",
     "PostgresShardStore",
