@@ -1,6 +1,10 @@
 """Fixtures that hand tests a database, a bucket and a supplier of their own, on servers that one session shares."""
 
+import atexit
+import os
+import shutil
 import signal
+import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +18,10 @@ from tests.support import servers
 
 # A shell that starts the tests in the background has them ignore Ctrl-C, and with them all that they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Workers of tests keep their copies of artifacts where nobody else looks.
+os.environ["SLUICE_CACHE"] = tempfile.mkdtemp(prefix="sluice-cache-")
+atexit.register(shutil.rmtree, os.environ["SLUICE_CACHE"], ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

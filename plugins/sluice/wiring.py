@@ -1,9 +1,11 @@
 """The one composition root: settings and connections in, `Services` out."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 
+from sluice.adapters.artifacts.cache import LocalCache
+from sluice.adapters.artifacts.cached import CachedArtifactStore
 from sluice.adapters.artifacts.codec import ZstdChunkCodec
 from sluice.adapters.artifacts.s3 import S3ArtifactStore
 from sluice.adapters.clock import SystemClock
@@ -14,27 +16,20 @@ from sluice.adapters.sources.rest import RestSource
 from sluice.adapters.spec_files import SpecFiles
 from sluice.adapters.state import (
     PostgresAlertStore,
-    PostgresBreakerStore,
     PostgresCallStore,
     PostgresDeadLetterStore,
     PostgresPointerStore,
-    PostgresRateStore,
     PostgresReviewStore,
     PostgresRunStore,
     PostgresShardStore,
     PostgresWatermarkStore,
 )
-from sluice.adapters.state.database import StateDatabase
 from sluice.adapters.targets.postgres import PostgresTarget
 from sluice.adapters.webhooks import HttpWebhook
-from sluice.errors import StateUnavailable, TargetUnavailable
-from sluice.guard.breaker import SharedBreaker
-from sluice.guard.pacing import Pacing
-from sluice.guard.restraint import Restraint
+from sluice.errors import SpecInvalid, StateUnavailable, TargetUnavailable
 from sluice.model.connections import ARTIFACTS, STATE
 from sluice.model.spec import SyncSpec
 from sluice.model.stage import StagePolicy
-from sluice.model.state_class import StateClass
 from sluice.ports import Connections, Metrics, Services, Source
 from sluice.settings import Settings
 
@@ -54,24 +49,21 @@ def open_services(settings: Settings, connections: Connections, metrics: Metrics
             stack.callback(database.close)
             return database
 
-        @cache
-        def restraint(host: str, stage: str, policy: StagePolicy) -> Restraint:
-            return Restraint(
-                SharedBreaker(breakers, clock, metrics, host=host, stage=stage, policy=policy),
-                Pacing(rates, clock, host=host, stage=stage, policy=policy),
-            )
-
         def source(spec: SyncSpec, policy: StagePolicy) -> Source:
-            info = connections.get(spec.source.connection)
-            return RestSource(spec.source, info, policy, lambda host: restraint(host, spec.stage, policy))
+            return RestSource(spec.source, connections.get(spec.source.connection), policy)
 
         state = Database(connections.get(STATE), StateUnavailable)
         stack.callback(state.close)
-        control_state = StateDatabase(state, StateClass.CONTROL, metrics)
-        breakers = PostgresBreakerStore(control_state)
-        rates = PostgresRateStore(control_state)
-        clock = SystemClock()
         specs = SpecFiles(settings.include)
+        clock = SystemClock()
+
+        @cache
+        def cache_of(sync: str) -> LocalCache | None:
+            with suppress(SpecInvalid):  # without its YAML no stage says what to keep of a sync
+                stage = specs.sync(sync).stage
+                return LocalCache(settings.cache, stage, specs.policy(stage).local_cache, clock)
+            return None
+
         yield Services(
             clock=clock,
             metrics=metrics,
@@ -81,7 +73,7 @@ def open_services(settings: Settings, connections: Connections, metrics: Metrics
             reviews=PostgresReviewStore(state),
             dead_letters=PostgresDeadLetterStore(state),
             watermarks=PostgresWatermarkStore(state),
-            artifacts=S3ArtifactStore(connections.get(ARTIFACTS)),
+            artifacts=CachedArtifactStore(S3ArtifactStore(connections.get(ARTIFACTS)), cache_of, metrics),
             codec=ZstdChunkCodec(),
             source=source,
             ledger=lambda spec: PostgresLedger(target_database(spec.target.connection)),

@@ -1,29 +1,41 @@
-"""What every `ArtifactStore` does, on the fake and on a real S3 API."""
+"""What every `ArtifactStore` does: the fake, a real S3 API, and that one behind a cache which has lost everything."""
 
 import hashlib
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import cast
 
 import pytest
 
+from sluice.adapters.artifacts.cache import LocalCache
+from sluice.adapters.artifacts.cached import CachedArtifactStore
 from sluice.adapters.artifacts.s3 import S3ArtifactStore
 from sluice.errors import ArtifactCorrupt
 from sluice.model.artifact import ArtifactKind, ArtifactRef
 from sluice.model.base import RunId, ShardKey
+from sluice.model.stage import CachePolicy
 from sluice.ports import ArtifactStore, ConnectionInfo
 from tests.unit.fakes.artifact_store import MemoryArtifactStore
+from tests.unit.fakes.clock import FakeClock
+from tests.unit.fakes.metrics import MemoryMetrics
 
 REF = ArtifactRef(
     sync="hotels", run=RunId("manual__2024-01-01T00:00:00+00:00"), kind=ArtifactKind.RAW, shard=ShardKey("Île/../x")
 )
 
 
-@pytest.fixture(params=["fake", "s3"])
-def store(request: pytest.FixtureRequest) -> ArtifactStore:
+@pytest.fixture(params=["fake", "s3", "cached"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> ArtifactStore:
     """An empty store."""
     if request.param == "fake":
         return MemoryArtifactStore()
-    return S3ArtifactStore(cast(ConnectionInfo, request.getfixturevalue("artifacts")))
+    store = S3ArtifactStore(cast(ConnectionInfo, request.getfixturevalue("artifacts")))
+    if request.param == "s3":
+        return store
+    lost = tmp_path / "no-folder"
+    lost.touch()
+    cache = LocalCache(lost, "hotel-content", CachePolicy(), FakeClock())
+    return CachedArtifactStore(store, lambda _: cache, MemoryMetrics())
 
 
 @pytest.mark.parametrize("data", [b"", b"x", bytes(range(256)) * 20_000], ids=["empty", "byte", "5 MB"])
@@ -65,7 +77,7 @@ def test_missing_bytes_are_corrupt(store: ArtifactStore) -> None:
         store.get(pointer)
 
 
-@pytest.mark.parametrize("other", [b"longer than before", b"dat0"], ids=["length", "bytes"])
+@pytest.mark.parametrize("other", [b"", b"dat", b"data.", b"dat\xe1"], ids=["emptied", "truncated", "longer", "flipped"])
 def test_other_bytes_are_corrupt(store: ArtifactStore, other: bytes) -> None:
     """A pointer whose bytes were replaced is `ArtifactCorrupt`, naming the key."""
     pointer = store.put(REF, b"data", records=1, expires_at=None)
@@ -73,3 +85,14 @@ def test_other_bytes_are_corrupt(store: ArtifactStore, other: bytes) -> None:
     with pytest.raises(ArtifactCorrupt) as caught:
         store.get(pointer)
     assert pointer.key in caught.value.message
+
+
+def test_swapped_bytes_are_corrupt(store: ArtifactStore) -> None:
+    """Two artifacts in each other's place are as long as they should be, and neither is taken for the other."""
+    refs = REF, REF.model_copy(update={"seq": 1})
+    pointers = [store.put(ref, data, records=1, expires_at=None) for ref, data in zip(refs, (b"first", b"other"), strict=True)]
+    for ref, data in zip(refs, (b"other", b"first"), strict=True):
+        store.put(ref, data, records=1, expires_at=None)
+    for pointer in pointers:
+        with pytest.raises(ArtifactCorrupt, match="artifact"):
+            store.get(pointer)

@@ -27,6 +27,7 @@ ENVIRONMENT = {
     "AIRFLOW__API_AUTH__JWT_SECRET": "a secret of the tests " * 4,
     "AIRFLOW__LOGGING__LOGGING_LEVEL": "WARNING",
     "SLUICE_INCLUDE": str(HOME / "include"),
+    "SLUICE_CACHE": str(HOME / "cache"),
 }
 
 STAGES = """

@@ -10,6 +10,7 @@ import urllib3
 
 from sluice.adapters.artifacts import s3
 from sluice.adapters.artifacts.s3 import S3ArtifactStore
+from sluice.adapters.artifacts.worker import worker_id
 from sluice.errors import ArtifactsUnavailable, ConnectionInvalid, SluiceError
 from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
 from sluice.model.base import RunId
@@ -45,12 +46,12 @@ def told(error: type[SluiceError], message: str) -> Iterator[None]:
 
 
 def test_the_object_lies_where_the_ref_says(artifacts: ConnectionInfo) -> None:
-    """Below the prefix, with its digest as metadata that any tool can read."""
+    """Below the prefix, with its digest and its writer as metadata that any tool can read."""
     store = S3ArtifactStore(changed(artifacts, prefix="/team/sluice/"))
     pointer = store.put(REF, b"{}", records=1, expires_at=None)
     assert pointer.key == "team/sluice/hotels/r1/spec/-/000000.json"
     head = store._client.head_object(Bucket=artifacts.extra["bucket"], Key=pointer.key)
-    assert (head["ContentLength"], head["Metadata"]) == (2, {"sha256": pointer.sha256})
+    assert (head["ContentLength"], head["Metadata"]) == (2, {"sha256": pointer.sha256, "writer": worker_id()})
 
 
 def test_makes_sure_of_its_bucket(artifacts: ConnectionInfo) -> None:
@@ -117,6 +118,14 @@ def test_an_answer_cut_short() -> None:
     """A connection that breaks within an artifact is `ArtifactsUnavailable`, not a damaged artifact."""
     pointer = Pointer(ref=REF, key="k", bytes=100, sha256="0" * 64, records=0)
     with scripted(answer(b"ten bytes.", Content_Length="100")) as server, told(ArtifactsUnavailable, "cannot be reached"):
+        S3ArtifactStore(nowhere(f"http://127.0.0.1:{server.port}")).get(pointer)
+
+
+def test_something_before_the_store_that_knows_nothing_of_it() -> None:
+    """A 404 that S3 did not give says nothing about the artifact: it is not taken for damage."""
+    pointer = Pointer(ref=REF, key="k", bytes=100, sha256="0" * 64, records=0)
+    page = answer(b"<html>no such page</html>", "404 Not Found", Content_Type="text/html")
+    with scripted(page) as server, told(ArtifactsUnavailable, "not as an object store does"):
         S3ArtifactStore(nowhere(f"http://127.0.0.1:{server.port}")).get(pointer)
 
 

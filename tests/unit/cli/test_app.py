@@ -160,7 +160,7 @@ def test_the_command_is_a_process_with_an_exit_code(project: Path) -> None:
     assert (done.returncode, json.loads(done.stdout), done.stderr) == (0, {"syncs": ["hotels"], "problems": []}, "")
     wrong = call(project, "validate", SLUICE_INCLUD="x")
     assert (wrong.returncode, wrong.stdout) == (2, "")
-    assert wrong.stderr == "unknown settings SLUICE_INCLUD; known: SLUICE_INCLUDE\n"
+    assert wrong.stderr == "unknown settings SLUICE_INCLUD; known: SLUICE_CACHE, SLUICE_INCLUDE\n"
 
 
 def test_help_and_validate_load_nothing_heavy(project: Path) -> None:

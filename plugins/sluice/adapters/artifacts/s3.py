@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from sluice.adapters.artifacts.keys import checked_prefix, key_of
+from sluice.adapters.artifacts.worker import Stored, worker_id
 from sluice.errors import ArtifactCorrupt, ArtifactsUnavailable, ConnectionInvalid
 from sluice.model.artifact import ArtifactRef, Pointer
 from sluice.ports import ConnectionInfo
@@ -18,11 +19,14 @@ _CONNECT_SECONDS: Final = 5
 _READ_SECONDS: Final = 60
 _DEFAULT_REGION: Final = "us-east-1"
 _DIGEST: Final = "sha256"
+_WRITER: Final = "writer"
 
 _REFUSED: Final = frozenset(
     {"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "401", "403"}
 )
-_MISSING: Final = frozenset({"NoSuchKey", "404"})
+_MISSING: Final = "NoSuchKey"
+_NOTHING_THERE: Final = 404
+"""Without `NoSuchKey`: the answer to a HEAD, which has no body, or that of something which stands before the store."""
 _BUSY: Final = frozenset({"RequestTimeout", "SlowDown", "Throttling", "ThrottlingException", "OperationAborted"})
 _TOO_MANY: Final = 429
 _SERVER_ERROR: Final = 500
@@ -51,7 +55,11 @@ class S3ArtifactStore:
         md5 = hashlib.md5(data, usedforsecurity=False).digest()
         with self._translated(key):
             self._client.put_object(
-                Bucket=self._bucket, Key=key, Body=data, ContentMD5=b64encode(md5).decode(), Metadata={_DIGEST: digest}
+                Bucket=self._bucket,
+                Key=key,
+                Body=data,
+                ContentMD5=b64encode(md5).decode(),
+                Metadata={_DIGEST: digest, _WRITER: worker_id()},
             )
             head = self._client.head_object(Bucket=self._bucket, Key=key)
         if head["ContentLength"] != len(data) or head["Metadata"].get(_DIGEST) != digest:
@@ -64,6 +72,10 @@ class S3ArtifactStore:
 
     def get(self, pointer: Pointer) -> bytes:
         """Return the bytes; raise `ArtifactCorrupt` if they are missing or do not match the pointer's sha-256."""
+        return self.read(pointer).data
+
+    def read(self, pointer: Pointer) -> Stored:
+        """Return the bytes and whose they are; raise as `get` does."""
         key = pointer.key
         with self._translated(key):
             answer = self._client.get_object(Bucket=self._bucket, Key=key)
@@ -74,7 +86,7 @@ class S3ArtifactStore:
                 data: bytes = body.read()
         if hashlib.sha256(data).hexdigest() != pointer.sha256:
             raise ArtifactCorrupt(f"the bytes of artifact {key} are not those its pointer was made for (sha-256)", key=key)
-        return data
+        return Stored(data, answer["Metadata"].get(_WRITER) == worker_id())
 
     def ensure_bucket(self) -> None:
         """Create the bucket if it is missing, for a store that belongs to Sluice alone."""
@@ -141,8 +153,14 @@ class S3ArtifactStore:
                 f"connection {conn_id}",
                 code=code,
             )
-        if code in _MISSING:
+        if code == _MISSING:
             return ArtifactCorrupt(f"artifact {key} is missing in bucket `{self._bucket}` at {self._where}", key=key)
+        if status == _NOTHING_THERE:
+            return ArtifactsUnavailable(
+                f"{self._where} says that {key} is not there, but not as an object store does: look at it, and at endpoint_url "
+                f"in the extra of connection {conn_id}",
+                key=key,
+            )
         if code in _REFUSED:
             return ConnectionInvalid(
                 f"the object store at {self._where} refuses the credentials of connection {conn_id} ({code}): correct its "

@@ -33,6 +33,11 @@ class Layout:
         return self.project / ENVIRONMENT_FILE
 
     @property
+    def cache(self) -> Path:
+        """The workers' copies of artifacts."""
+        return self.root / "cache"
+
+    @property
     def logs(self) -> Path:
         """The logs of Airflow's processes and tasks."""
         return self.root / "logs"

@@ -181,6 +181,7 @@ class Stack:
         own = {conn_id: as_variable(self.connection(conn_id)) for conn_id in conn_ids}
         connections = {**own, **self._given}
         return {
+            "SLUICE_CACHE": str(self._layout.cache),
             **{f"AIRFLOW_VAR_{name.upper()}": text for name, text in self._settings.variables.items()},
             **{f"{PREFIX}{conn_id.upper()}": text for conn_id, text in connections.items()},
         }

@@ -71,7 +71,7 @@ def opened(layout: Layout) -> Iterator[Demonstration]:
     environment = {name: value for name, value in os.environ.items() if name.startswith("AIRFLOW_CONN_")}
     load_environment(layout.project, environment)
     connections = CliConnections(environment, _no_airflow)
-    settings = Settings(include=layout.project / "include")
+    settings = Settings(include=layout.project / "include", cache=layout.cache)
     with (
         AirflowClient(connections.get(AIRFLOW)) as client,
         open_services(settings, connections) as services,

@@ -1,0 +1,39 @@
+"""Artifacts with copies at hand: what is written goes to S3 and then to the copies, what is read comes from them if it can."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from sluice.adapters.artifacts.cache import LocalCache
+from sluice.adapters.artifacts.s3 import S3ArtifactStore
+from sluice.adapters.artifacts.worker import Stored
+from sluice.model.artifact import ArtifactRef, Pointer
+from sluice.ports import Metrics
+
+
+class CachedArtifactStore:
+    """The object store, which alone is the truth, behind the copies of this worker."""
+
+    def __init__(self, store: S3ArtifactStore, cache_of: Callable[[str], LocalCache | None], metrics: Metrics) -> None:
+        """`cache_of` returns the copies for the stage of a sync; None: none are kept of it."""
+        self._store = store
+        self._cache_of = cache_of
+        self._metrics = metrics
+
+    def put(self, ref: ArtifactRef, data: bytes, records: int, expires_at: datetime | None) -> Pointer:
+        """Store and verify the bytes, keep a copy, and return their pointer."""
+        pointer = self._store.put(ref, data, records, expires_at)
+        if cache := self._cache_of(ref.sync):
+            cache.keep(pointer, Stored(data, written_here=True))
+        return pointer
+
+    def get(self, pointer: Pointer) -> bytes:
+        """Return the bytes; raise `ArtifactCorrupt` if they are missing or do not match the pointer's sha-256."""
+        cache = self._cache_of(pointer.ref.sync)
+        stored = cache.find(pointer) if cache else None
+        result = "miss" if stored is None else "hit"
+        if stored is None:
+            stored = self._store.read(pointer)
+            if cache:
+                cache.keep(pointer, stored)
+        self._metrics.count("artifact_cache", result=result, written_here=str(stored.written_here).lower())
+        return stored.data
