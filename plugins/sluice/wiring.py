@@ -16,20 +16,27 @@ from sluice.adapters.sources.rest import RestSource
 from sluice.adapters.spec_files import SpecFiles
 from sluice.adapters.state import (
     PostgresAlertStore,
+    PostgresBreakerStore,
     PostgresCallStore,
     PostgresDeadLetterStore,
     PostgresPointerStore,
+    PostgresRateStore,
     PostgresReviewStore,
     PostgresRunStore,
     PostgresShardStore,
     PostgresWatermarkStore,
 )
+from sluice.adapters.state.database import StateDatabase
 from sluice.adapters.targets.postgres import PostgresTarget
 from sluice.adapters.webhooks import HttpWebhook
 from sluice.errors import SpecInvalid, StateUnavailable, TargetUnavailable
+from sluice.guard.breaker import SharedBreaker
+from sluice.guard.pacing import Pacing
+from sluice.guard.restraint import Restraint
 from sluice.model.connections import ARTIFACTS, STATE
 from sluice.model.spec import SyncSpec
 from sluice.model.stage import StagePolicy
+from sluice.model.state_class import StateClass
 from sluice.ports import Connections, Metrics, Services, Source
 from sluice.settings import Settings
 
@@ -49,13 +56,24 @@ def open_services(settings: Settings, connections: Connections, metrics: Metrics
             stack.callback(database.close)
             return database
 
+        @cache
+        def restraint(host: str, stage: str, policy: StagePolicy) -> Restraint:
+            return Restraint(
+                SharedBreaker(breakers, clock, metrics, host=host, stage=stage, policy=policy),
+                Pacing(rates, clock, host=host, stage=stage, policy=policy),
+            )
+
         def source(spec: SyncSpec, policy: StagePolicy) -> Source:
-            return RestSource(spec.source, connections.get(spec.source.connection), policy)
+            info = connections.get(spec.source.connection)
+            return RestSource(spec.source, info, policy, lambda host: restraint(host, spec.stage, policy))
 
         state = Database(connections.get(STATE), StateUnavailable)
         stack.callback(state.close)
-        specs = SpecFiles(settings.include)
+        control_state = StateDatabase(state, StateClass.CONTROL, metrics)
+        breakers = PostgresBreakerStore(control_state)
+        rates = PostgresRateStore(control_state)
         clock = SystemClock()
+        specs = SpecFiles(settings.include)
 
         @cache
         def cache_of(sync: str) -> LocalCache | None:
