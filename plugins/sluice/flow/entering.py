@@ -38,7 +38,7 @@ class Entry:
     def __init__(self, services: Services, run: Run, policy: StagePolicy) -> None:
         self.run = run
         self.policy = policy
-        self.pulse = Heartbeat(self.renew, policy, services.clock, _identity(run, run.token, run.step))
+        self.pulse = Heartbeat(self.renew, policy, services.clock, _identity(run, run.token, run.step), _gap(run, policy))
         self._services = services
         self._exchange = threading.Lock()
 
@@ -99,7 +99,13 @@ def heartbeat_of(services: Services, run: Run, shard: Shard, step: Step, policy:
     def renew(lease_ttl: timedelta) -> None:
         services.shards.renew(shard, lease_ttl)
 
-    return Heartbeat(renew, policy, services.clock, {**_identity(run, shard.token, step), "shard": shard.key})
+    facts = {**_identity(run, shard.token, step), "shard": shard.key}
+    return Heartbeat(renew, policy, services.clock, facts, _gap(run, policy))
+
+
+def _gap(run: Run, policy: StagePolicy) -> timedelta:
+    """Return how long Airflow may let a run lie between two of its tasks, or two tries of one: it is not dead meanwhile."""
+    return policy.task_retry_delay if run.origin.is_airflow else timedelta(0)
 
 
 def _identity(run: Run, token: Token, step: Step) -> dict[str, object]:

@@ -28,15 +28,24 @@ class Heartbeat:
     """Beats from a thread of its own while its context is open."""
 
     def __init__(
-        self, renew: Callable[[timedelta], None], policy: StagePolicy, clock: Clock, facts: Mapping[str, object]
+        self,
+        renew: Callable[[timedelta], None],
+        policy: StagePolicy,
+        clock: Clock,
+        facts: Mapping[str, object],
+        gap: timedelta = timedelta(0),
     ) -> None:
-        """Say how to renew the lease for another `lease_ttl`, and which `facts` its end is logged with."""
+        """Say how to renew the lease for another `lease_ttl`, and which `facts` its end is logged with.
+
+        `gap` is how long nobody may give a sign of life after this block, until the next task of the run begins.
+        """
         self.stopped: Future[Any] = Future()
         """Fails with the reason as soon as the lease is renewed no more."""
         self._renew = renew
         self._policy = policy
         self._clock = clock
         self._facts = facts
+        self._gap = gap
         self._moved_at = clock.elapsed()
         self._is_over = threading.Event()
         # The thread logs with the fields bound here.
@@ -57,8 +66,11 @@ class Heartbeat:
                 "NO_PROGRESS", NoProgress(f"no progress for {limit}: the request is given up for another worker to take")
             )
             return
+        self._try_to_renew(self._policy.lease_ttl)
+
+    def _try_to_renew(self, ttl: timedelta) -> None:
         try:
-            self._renew(self._policy.lease_ttl)
+            self._renew(ttl)
         except Fenced as error:
             self._stop("FENCED", error)
         except SluiceError as error:
@@ -78,7 +90,10 @@ class Heartbeat:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """End the thread; who interrupts does not wait for a renewal under way."""
+        """End the thread, and keep the lease for the gap; who interrupts does not wait for a renewal under way."""
         self._is_over.set()
-        if kind is None or not issubclass(kind, KeyboardInterrupt):
-            self._thread.join()
+        if kind is not None and issubclass(kind, KeyboardInterrupt):
+            return
+        self._thread.join()
+        if self._gap and not self.stopped.done():
+            self._try_to_renew(self._policy.lease_ttl + self._gap)

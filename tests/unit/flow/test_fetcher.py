@@ -1,7 +1,7 @@
 """Fetching: what is stored, in which order, and what is left of it when something goes wrong."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -22,6 +22,7 @@ from sluice.errors import (
     SluiceError,
     StateUnavailable,
     SupplierRefused,
+    SupplierResting,
     SupplierUnavailable,
 )
 from sluice.flow.fetcher import fetch
@@ -30,12 +31,14 @@ from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
 from sluice.model.lifecycle import RunEvent, RunStatus, ShardStatus, Step
 from sluice.model.run import Failure
 from sluice.model.shard import Shard
+from sluice.model.stage import StagePolicy
 from sluice.ports import Page, PageRequest
 from tests.unit.fakes.artifact_store import MemoryArtifactStore
 from tests.unit.fakes.clock import FakeClock
+from tests.unit.fakes.chunk_codec import PlainChunkCodec
 from tests.unit.fakes.shard_store import MemoryShardStore
 from tests.unit.fakes.source import numbered_pages
-from tests.unit.flow.workshop import NORTH, RUN, Workshop, bodies, small_chunks, sync_spec
+from tests.unit.flow.workshop import NORTH, RUN, SOUTH, Workshop, bodies, small_chunks, sync_spec
 
 
 def planned(**parts: Any) -> Workshop:
@@ -184,6 +187,20 @@ def test_a_shard_that_failed_for_now_can_be_claimed_again() -> None:
     assert workshop.shard().failure == Failure(error="SupplierUnavailable", message="GET /hotels: 500")
     assert fetch(workshop.services, RUN, NORTH).exhausted
     assert workshop.shard().failure is None
+
+
+@pytest.mark.parametrize("error", [SupplierUnavailable("GET /hotels: 500"), SupplierResting("left alone"), RateLimited("429")])
+def test_a_supplier_in_trouble_makes_no_dead_letter(error: SluiceError) -> None:
+    """What its objects are is unknown, and not bad: the shard fails alone, keeps what it has, and asks again from there."""
+    workshop = planned()
+    source = workshop.supply(*numbered_pages(3)[:2], error, *numbered_pages(3)[2:])
+    with pytest.raises(type(error)):
+        fetch(workshop.services, RUN, NORTH)
+    assert (workshop.shard().status, workshop.shard().cursor) == (ShardStatus.FAILED, 2)
+    assert workshop.shard(SOUTH).status is ShardStatus.PENDING
+    assert fetch(workshop.services, RUN, NORTH).exhausted
+    assert source.requests[-1].cursor == 2
+    assert workshop.memory.dead_letters == []
 
 
 def test_an_ended_run_is_reopened() -> None:
@@ -371,9 +388,42 @@ def test_a_chunk_does_not_wait_for_a_slow_supplier() -> None:
     assert workshop.chunks() == [[b"first page."], [b"second page"]]
 
 
-def test_a_chunk_closes_by_age() -> None:
-    """Small pages that come slowly are checkpointed at the policy's age, counted from the chunk's first page."""
-    workshop = planned(policy=small_chunks(pages=1000, age=timedelta(seconds=10)))
+def test_two_stages_close_chunks_at_the_size_of_each() -> None:
+    """`chunk_bytes`: the same pages make one chunk here and four there."""
+    sizes = {}
+    for size in (22, 1000):
+        workshop = planned(policy=StagePolicy(chunk_bytes=size))
+        workshop.supply(*numbered_pages(7))
+        fetch(workshop.services, RUN, NORTH)
+        sizes[size] = [len(chunk) for chunk in workshop.chunks()]
+    assert sizes == {22: [2, 2, 2, 1], 1000: [7]}
+
+
+class Levels(PlainChunkCodec):
+    """Notes how hard it was asked to compress."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+
+    def pack(self, pages: Sequence[bytes], level: int) -> bytes:
+        self.asked.append(level)
+        return super().pack(pages, level)
+
+
+def test_two_stages_compress_as_hard_as_each_declares() -> None:
+    """`compression` is the level of every raw chunk."""
+    for level in (1, 19):
+        codec = Levels()
+        workshop = planned(policy=small_chunks().model_copy(update={"compression": level}), codec=codec)
+        workshop.supply(*numbered_pages(3))
+        fetch(workshop.services, RUN, NORTH)
+        assert codec.asked == [level] * 3
+
+
+@pytest.mark.parametrize(("age", "chunks"), [(timedelta(seconds=10), [3, 3, 1]), (timedelta(seconds=5), [2, 2, 2, 1])])
+def test_two_stages_close_chunks_at_the_age_of_each(age: timedelta, chunks: list[int]) -> None:
+    """`chunk_age`: small pages that come slowly are checkpointed then, counted from the chunk's first page."""
+    workshop = planned(policy=small_chunks(pages=1000, age=age))
     workshop.supply(*numbered_pages(7))
 
     def move_on(_logger: object, _method: str, event: dict[str, Any]) -> dict[str, Any]:
@@ -387,7 +437,7 @@ def test_a_chunk_closes_by_age() -> None:
         fetch(workshop.services, RUN, NORTH)
     finally:
         structlog.configure(processors=before)
-    assert [len(chunk) for chunk in workshop.chunks()] == [3, 3, 1]
+    assert [len(chunk) for chunk in workshop.chunks()] == chunks
 
 
 class Stuck:
@@ -399,8 +449,8 @@ class Stuck:
 
     def pages(self, _: PageRequest) -> Iterator[Page]:
         yield Page(b"first page.", 1, 1)
-        self._clock.move(timedelta(minutes=16))
-        self.released.wait(20)
+        while not self.released.wait(0.01):
+            self._clock.move(timedelta(minutes=16))
         yield Page(b"second page", 1, None)
 
 

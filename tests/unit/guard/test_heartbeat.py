@@ -121,3 +121,21 @@ def test_stages_differ_in_how_often_their_workers_give_a_sign(interval: str, bea
         if beats:
             assert isinstance(pulse.stopped.exception(timeout=30), Fenced)
     assert pulse.stopped.done() is beats
+
+
+@pytest.mark.parametrize(("gap", "renewed"), [(timedelta(minutes=10), [timedelta(seconds=630)]), (timedelta(0), [])])
+def test_the_lease_outlives_the_wait_for_the_next_task(gap: timedelta, renewed: list[timedelta]) -> None:
+    """A run that Airflow lets lie between two tasks is not taken for dead; nobody else waits longer for a dead one."""
+    lease = Lease()
+    with Heartbeat(lease.renew, POLICY, FakeClock(), WHO, gap):
+        pass
+    assert lease.renewals == renewed
+
+
+def test_a_lease_that_was_given_up_is_not_kept_for_the_next_task() -> None:
+    """Whoever stopped has stopped."""
+    lease = Lease(trouble=Fenced("taken"))
+    with Heartbeat(lease.renew, POLICY, FakeClock(), WHO, timedelta(minutes=10)) as pulse:
+        pulse.beat()
+        lease.trouble = None
+    assert lease.renewals == []
