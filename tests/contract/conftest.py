@@ -13,6 +13,7 @@ from sluice.adapters.state import (
     PostgresCallStore,
     PostgresDeadLetterStore,
     PostgresPointerStore,
+    PostgresProgressStore,
     PostgresReviewStore,
     PostgresRunStore,
     PostgresShardStore,
@@ -24,6 +25,7 @@ from sluice.ports import (
     CallStore,
     DeadLetterStore,
     PointerStore,
+    ProgressStore,
     ReviewStore,
     RunStore,
     ShardStore,
@@ -34,6 +36,7 @@ from tests.unit.fakes.call_store import MemoryCallStore
 from tests.unit.fakes.dead_letter_store import MemoryDeadLetterStore
 from tests.unit.fakes.memory import Memory
 from tests.unit.fakes.pointer_store import MemoryPointerStore
+from tests.unit.fakes.progress_store import MemoryProgressStore
 from tests.unit.fakes.review_store import MemoryReviewStore
 from tests.unit.fakes.run_store import MemoryRunStore
 from tests.unit.fakes.shard_store import MemoryShardStore
@@ -52,6 +55,7 @@ class Stores:
     watermarks: WatermarkStore
     calls: CallStore
     alerts: AlertStore
+    progress: ProgressStore
     let_pass: Callable[[timedelta], None]
     """Makes all that has happened so much longer ago."""
 
@@ -70,6 +74,7 @@ def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
             MemoryWatermarkStore(memory),
             MemoryCallStore(memory),
             MemoryAlertStore(memory),
+            MemoryProgressStore(memory),
             let_pass=memory.clock.move,
         )
         return
@@ -83,6 +88,7 @@ def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
         PostgresWatermarkStore(database),
         PostgresCallStore(database),
         PostgresAlertStore(database),
+        PostgresProgressStore(database),
         let_pass=partial(_let_pass, database),
     )
     database.close()

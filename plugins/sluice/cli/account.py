@@ -11,6 +11,7 @@ from sluice.errors import TargetUnavailable
 from sluice.model.call import Call
 from sluice.model.ledger import Publication
 from sluice.model.lifecycle import WAITING_VERDICTS
+from sluice.model.progress import shown
 from sluice.model.review import Review
 from sluice.model.run import Run
 from sluice.model.shard import Shard
@@ -19,7 +20,7 @@ from sluice.ports import Services
 
 @dataclass(frozen=True)
 class Account:
-    """A run, its shards, its newest review, the publication of that, and the calls it made to tell of it."""
+    """A run, its shards with what they have so far, its newest review, the publication of that, and the calls it made."""
 
     run: Run
     shards: list[Shard]
@@ -45,7 +46,8 @@ def account_of(services: Services, run: Run) -> Account:
     """Gather what is known of a run; a target that cannot be reached hides the publication, and nothing else."""
     from sluice.flow.pinned_spec import pinned_spec
 
-    shards, review = services.shards.of(run.id), services.reviews.latest(run.id)
+    shards = shown(services.shards.of(run.id), services.progress.of(run.id))
+    review = services.reviews.latest(run.id)
     publication, unknown = None, None
     if review is not None and review.verdict not in WAITING_VERDICTS:
         try:
@@ -81,9 +83,10 @@ def draw_account(console: Console, account: Account) -> None:
         )
     )
     if account.shards:
+        so_far = " so far" if run.finished_at is None else ""
         console.print(
             table(
-                ["shard", "status", "pages", "records", "attempt", "failure"],
+                ["shard", "status", f"pages{so_far}", f"records{so_far}", "attempt", "failure"],
                 [
                     [s.key, s.status, s.pages, s.records, s.attempt, s.failure.message if s.failure else None]
                     for s in account.shards

@@ -19,6 +19,7 @@ from sluice.errors import Fenced, NoProgress, Permanent, Scope, SluiceError
 from sluice.flow.digest import content_digest
 from sluice.flow.entering import entered_for_a_shard, heartbeat_of
 from sluice.flow.pinned_spec import pinned_spec
+from sluice.flow.progress import ToldProgress
 from sluice.guard.heartbeat import Heartbeat
 from sluice.guard.log_level import logged_from
 from sluice.model.artifact import ArtifactKind, ArtifactRef
@@ -82,6 +83,7 @@ class _Fetching:
         self._policy = policy
         self._pulse = pulse
         self._chunk = _OpenChunk(services.clock.elapsed())
+        self._progress = ToldProgress(services, shard)
 
     def go_on(self) -> None:
         """Bring in page after page until none follows."""
@@ -122,6 +124,7 @@ class _Fetching:
         if not self._chunk.pages:
             self._chunk.opened = self._services.clock.elapsed()
         self._chunk.add(page)
+        self._progress.received(page, self.shard)
         log.debug(
             log_events.PAGE_FETCHED,
             page=self.shard.pages + len(self._chunk.pages),

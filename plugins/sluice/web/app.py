@@ -15,6 +15,7 @@ from sluice.errors import NotFound, Retryable, SluiceError
 from sluice.model.base import ReviewId, RunId
 from sluice.model.ledger import Outcome
 from sluice.model.lifecycle import WAITING_VERDICTS
+from sluice.model.progress import shown
 from sluice.model.review import Review
 from sluice.model.run import Run
 from sluice.ports import Services
@@ -130,7 +131,7 @@ class _Pages:
         """Show a run, its shards and what its review says."""
         with self._around.services() as services:
             run = self._run(services, dag_id, run_id)
-            shards = services.shards.of(run.id)
+            shards = shown(services.shards.of(run.id), services.progress.of(run.id))
             review = services.reviews.latest(run.id)
         return self.render("run.html", request, run=run, shards=shards, review=review, **_review_facts(review))
 

@@ -39,7 +39,7 @@ class MemoryRebuildStore:
     def review(self, run: RunId, review: ReviewId) -> None:
         """Remove the review."""
         with self._memory.lock:
-            if not self._is_mended(("review", review)):
+            if not self._is_mended(("review", review)) and self._memory.reviews[review].run == run:
                 del self._memory.reviews[review]
 
     def _is_mended(self, row: tuple[str, str]) -> bool:

@@ -53,8 +53,9 @@ where run = %(run)s and key = %(key)s
 returning epoch
 
 -- name: supersede_artifacts
--- Let what was fetched of a shard, and made of it, count no more.
-update sluice_state.artifact set superseded_at = now() where run = %(run)s and shard = %(key)s and superseded_at is null
+-- Let what was fetched of a shard, and made of it, count no more, the diffs of its run included.
+update sluice_state.artifact set superseded_at = now()
+where run = %(run)s and (shard = %(key)s or kind = 'diff') and superseded_at is null
 
 -- name: lock_review
 -- A review and the decision about it, as nobody can change them meanwhile.

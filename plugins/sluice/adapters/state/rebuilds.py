@@ -13,7 +13,7 @@ from sluice.adapters.state.columns import failure_columns
 from sluice.adapters.state.reviews import review_from_row
 from sluice.adapters.state.run_rows import columns_of, run_from_row
 from sluice.adapters.state.shards import shard_from_row
-from sluice.errors import StateUnreadable
+from sluice.errors import NotFound, StateUnreadable
 from sluice.model.base import ReviewId, RunId
 from sluice.model.lifecycle import (
     FINAL_RUN_STATUSES,
@@ -41,7 +41,9 @@ class PostgresRebuildStore:
         """Write the run's row as it was admitted: failed, unless its status can be read."""
         with self._database.transaction() as connection:
             row = connection.execute(_SQL["lock_run"], {"run": admitted.id}).fetchone()
-            if row is None or (error := _unreadable(run_from_row, row)) is None:
+            if row is None:
+                raise NotFound(f"there is no run {admitted.id}", run=admitted.id)
+            if (error := _unreadable(run_from_row, row)) is None:
                 return
             status, failure = _standing(row, error)
             connection.execute(
@@ -64,7 +66,9 @@ class PostgresRebuildStore:
         with self._database.transaction() as connection:
             flights.take(connection, run)
             row = connection.execute(_SQL["lock_shard"], place).fetchone()
-            if row is None or _unreadable(shard_from_row, row) is None:
+            if row is None:
+                raise NotFound(f"there is no shard {plan.key} of run {run}", run=run, shard=plan.key)
+            if _unreadable(shard_from_row, row) is None:
                 return
             facts = {**place, "params": Jsonb(plan.params), "status": status, "state_version": SHARD_STATE_VERSION}
             begun = connection.execute(_SQL["write_shard"], facts).fetchone()
