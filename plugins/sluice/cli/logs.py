@@ -9,14 +9,15 @@ from typing import Any
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-from sluice.guard.log_level import drop_quiet
+from sluice.guard.log_level import drop_quiet, is_own
 
 
 def configure_logs(*, verbose: bool, listener: Processor | None = None) -> None:
     """Show warnings, and with `verbose` all that the stages at work log; `listener` sees every event, shown or not."""
 
     def drop_unasked(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-        if not verbose and event["level"] in ("debug", "info"):
+        is_asked_for = {"debug": verbose and is_own(event), "info": verbose}
+        if not is_asked_for.get(event["level"], True):
             raise structlog.DropEvent
         return event
 

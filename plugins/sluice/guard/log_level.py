@@ -27,6 +27,11 @@ def logged_from(level: str) -> Iterator[None]:
 
 def drop_quiet(_: WrappedLogger, method: str, event: EventDict) -> EventDict:
     """Drop events of Sluice below the level of the stage, or outside of its steps below info. A processor of structlog."""
-    if _SEVERITIES.get(method.upper(), logging.ERROR) < _least.get() and str(event.get("event")).startswith(_PREFIX):
+    if is_own(event) and _SEVERITIES.get(method.upper(), logging.ERROR) < _least.get():
         raise structlog.DropEvent
     return event
+
+
+def is_own(event: EventDict) -> bool:
+    """Whether an event is one of Sluice's: what others log is not a stage's to decide."""
+    return str(event.get("event")).startswith(_PREFIX)

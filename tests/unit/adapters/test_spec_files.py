@@ -133,6 +133,9 @@ ONE_MISTAKE = {
     "duration": ("target:", "review: {timeout: 1 day}\ntarget:", ["25: review.timeout: '1 day' is no duration: a number and a unit, at most 36500d: 90s, 15m, 24h or 7d"]),
     "limit": ("target:", "review: {block: {deleted: 101%}}\ntarget:", ["25: review.block.deleted: '101%' is no limit: a whole number of objects, or a share up to 100%: 0, 500, 5% or 0.5%"]),
     "empty path part": ("{name: note, type: json}", "{name: note, type: json, path: a..b}", ["22: fields[1].path[1]: may not be empty"]),
+    "webhook twice": ("target:", "webhooks:\n  - {name: shop, connection: a, path: /x}\n  - {name: shop, connection: b, path: /y}\ntarget:", ["27: webhooks[1].name: 'shop' stands twice; the first is webhooks[0]"]),
+    "webhook with a query": ("target:", "webhooks: [{name: shop, connection: a, path: '/x?y'}]\ntarget:", ["25: webhooks[0].path: '/x?y' has to begin with / and hold no ? or #: parameters belong under query"]),
+    "unknown key of a webhook": ("target:", "webhooks: [{name: shop, connection: a, path: /x, on: published}]\ntarget:", ["25: webhooks[0].on: unknown key; allowed: name, connection, path"]),
     "empty part of records": ("records: items", "records: .items", ["10: source.records: '.items' has to be keys joined by single dots, or empty"]),
 }  # fmt: skip
 

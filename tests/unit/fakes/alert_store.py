@@ -21,7 +21,7 @@ class MemoryAlertStore:
             up_to_it = runs[: runs.index(present) + 1]
             failed = 0
             for earlier in reversed([one for one in up_to_it if one.sync == present.sync and one.follows is None]):
-                if earlier.status is RunStatus.SUCCEEDED and earlier.id != run:
+                if earlier.status is RunStatus.SUCCEEDED:
                     break
                 failed += earlier.status in (RunStatus.FAILED, RunStatus.PARTIAL)
             return failed
@@ -30,4 +30,6 @@ class MemoryAlertStore:
         """Keep the run's first alert."""
         with self._memory.lock:
             self._memory.run(run.id)
-            return self._memory.alerts.setdefault(run.id, alert) is alert
+            is_first = run.id not in self._memory.alerts
+            self._memory.alerts.setdefault(run.id, alert)
+            return is_first

@@ -1,12 +1,16 @@
 """Settlement: what a run has come to, by its shards, its review and what is published of it."""
 
 import pytest
+from structlog.testing import capture_logs
 
+from sluice import log_events
 from sluice.flow.settlement import settle
-from sluice.model.base import PublicationId, ReviewId
+from sluice.model.alert import Alert, AlertLevel
+from sluice.model.base import PublicationId, ReviewId, RunId
 from sluice.model.ledger import Outcome, Publication
 from sluice.model.lifecycle import APPROVALS, FINAL_RUN_STATUSES, RunStatus, ShardStatus, Verdict
 from sluice.model.run import Failure, Run
+from sluice.model.stage import Alerts, StagePolicy
 from tests.support.nouns import NOW, a_review
 from tests.unit.flow.workshop import NORTH, RUN, SOUTH, Workshop
 
@@ -142,3 +146,80 @@ def test_settling_twice(shards: str) -> None:
     assert bench.settle() == first
     assert first.finished_at is not None
     assert bench.workshop.memory.leases == {}
+
+
+def alerts_of(bench: Bench) -> list[dict[str, object]]:
+    """Settle the run, and return the alerts that raises."""
+    with capture_logs() as logs:
+        bench.settle()
+    return [entry for entry in logs if entry["event"] == log_events.ALERT_RAISED]
+
+
+def failed_before(bench: Bench, times: int) -> None:
+    """Let so many runs of the sync have failed before this one."""
+    runs = bench.workshop.memory.runs
+    present = runs.pop(RUN)
+    for number in range(times):
+        name = RunId(f"earlier-{number}")
+        runs[name] = present.model_copy(update={"id": name, "status": RunStatus.FAILED})
+    runs[RUN] = present
+
+
+def test_a_run_that_fails_raises_an_alert() -> None:
+    """It names the sync, how often in a row it failed, and why."""
+    assert alerts_of(Bench(SOME)) == [
+        {
+            "event": log_events.ALERT_RAISED,
+            "log_level": "warning",
+            "sync": "hotels",
+            "stage": "hotel-content",
+            "run": RUN,
+            "alert": "warn",
+            "runs": 1,
+            "failure": LOST,
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("alerts", "told"),
+    [
+        (Alerts(warn=1, page=2), ["page"]),
+        (Alerts(warn=2, page=3), ["warn"]),
+        (Alerts(warn=3, page=3), []),
+    ],
+)
+def test_stages_differ_in_when_somebody_is_told(alerts: Alerts, told: list[str]) -> None:
+    """The second failure in a row wakes somebody, is warned of, or is not told yet, as the stage has it."""
+    bench = Bench(SOME)
+    bench.workshop.policy = StagePolicy(alerts=alerts)
+    failed_before(bench, 1)
+    assert [entry["alert"] for entry in alerts_of(bench)] == told
+
+
+def test_an_alert_is_raised_once_for_each_run() -> None:
+    """Whoever settles it again, finds that it was told."""
+    bench = Bench(SOME)
+    assert [len(alerts_of(bench)), len(alerts_of(bench))] == [1, 0]
+    assert bench.workshop.memory.alerts == {RUN: Alert(level=AlertLevel.WARN, runs=1)}
+
+
+def test_a_run_that_a_step_has_ended_raises_an_alert_too() -> None:
+    """Settlement leaves it as it is, and tells of it."""
+    bench = Bench()
+    runs = bench.workshop.memory.runs
+    runs[RUN] = runs[RUN].model_copy(update={"status": RunStatus.FAILED, "failure": REFUSED})
+    (alert,) = alerts_of(bench)
+    assert alert["failure"] == "SupplierRefused: 403 Forbidden"
+
+
+@pytest.mark.parametrize(
+    ("status", "follows"),
+    [(RunStatus.SUCCEEDED, None), (RunStatus.CANCELLED, None), (RunStatus.FAILED, "owner"), (RunStatus.PARTIAL, "owner")],
+)
+def test_what_raises_no_alert(status: RunStatus, follows: str | None) -> None:
+    """Success, a person's decision, and an outcome that was another run's."""
+    bench = Bench()
+    runs = bench.workshop.memory.runs
+    runs[RUN] = runs[RUN].model_copy(update={"status": status, "follows": follows})
+    assert alerts_of(bench) == []
