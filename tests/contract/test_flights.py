@@ -326,3 +326,18 @@ def test_requests_that_differ_share_nothing(stores: Stores, sharing: str) -> Non
     assert opened(stores, FOLLOWER, request_key=other).status is RunStatus.PENDING
     stores.runs.end(stores.runs.enter(OWNER, Step.SETTLE, MINUTE), RunEvent.SUCCEED)
     assert opened(stores, THIRD, REPLAYING, request_key=other).follows == FOLLOWER
+
+
+def test_a_run_that_was_taken_over_never_works_again(stores: Stores) -> None:
+    """Not even when its successor is done and the flight is free: a worker that wakes in it finds every door closed."""
+    owner, _ = followed(stores)
+    checkpointed(stores, owner)
+    stores.runs.renew(owner, OVER)
+    opened(stores, FOLLOWER)
+    stores.runs.end(stores.runs.enter(FOLLOWER, Step.SETTLE, MINUTE), RunEvent.SUCCEED)
+    with pytest.raises(Fenced, match="run follower has taken over"):
+        stores.runs.enter(OWNER, Step.REVIEW, MINUTE)
+    with pytest.raises(Fenced, match="run follower has taken over"):
+        stores.shards.claim(OWNER, stores.shards.of(OWNER)[0].key)
+    assert stores.runs.get(OWNER).status is RunStatus.FAILED
+    assert opened(stores, THIRD).follows is None

@@ -9,17 +9,26 @@ from uuid import uuid4
 import structlog
 
 from sluice import log_events
-from sluice.errors import Fenced, NothingToReview, RedoNeeded, ReviewNotApproved, Scope, SluiceError
+from sluice.errors import (
+    Fenced,
+    FlightTaken,
+    IllegalTransition,
+    NothingToReview,
+    RedoNeeded,
+    ReviewNotApproved,
+    Scope,
+    SluiceError,
+)
 from sluice.flow.admission import admit, look_again
 from sluice.flow.fetcher import fetch
 from sluice.flow.gate import hold
 from sluice.flow.pipeline import PIPELINE, PipelineStep
 from sluice.flow.publisher import publish
 from sluice.flow.rebuilding import rebuilding
+from sluice.flow.redo import transform
 from sluice.flow.reviewer import review
 from sluice.flow.settlement import settle
 from sluice.flow.sharder import plan_shards
-from sluice.flow.transformer import transform
 from sluice.model.base import RunId, ShardKey
 from sluice.model.lifecycle import RunEvent, RunStatus, Step
 from sluice.model.run import Failure, Run, RunRequest
@@ -99,14 +108,21 @@ def _go_through(services: Services, run_id: RunId, after: Step) -> Run:
                 return _work_off(services, run_id, after)
         except (NothingToReview, ReviewNotApproved):
             return settle(services, run_id)
-        except Fenced:
+        except (Fenced, FlightTaken):  # the run is somebody else's, or has to wait for somebody else
             raise
         except SluiceError as error:
             if not isinstance(error, RedoNeeded) or redone == _MOST_REDOS:
-                settle(services, run_id)
+                _stop(services, run_id, error)
                 raise
             redone += 1
             after = Step.ADMIT
+
+
+def _stop(services: Services, run_id: RunId, error: SluiceError) -> None:
+    """End the run by what stopped it. Settlement alone would take one for done whose publication nothing has followed."""
+    with suppress(Fenced, IllegalTransition):
+        services.runs.end(services.runs.get(run_id), RunEvent.FAIL, Failure.of(error))
+    settle(services, run_id)
 
 
 def _work_off(services: Services, run_id: RunId, after: Step) -> Run:

@@ -1,10 +1,14 @@
 """Taking over: two runs of one request go in; whether the newer goes on from what the older has left comes out."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from sluice.model.base import RunId
 from sluice.model.lifecycle import RunStatus
 from sluice.model.run import Failure, Run
+
+TAKEN_OVER: Final = "TakenOver"
+"""The error of a run that another goes on from. It never works again: who wakes in it, or clears its tasks, is refused."""
 
 
 def is_due(earlier: Run, run: Run, dead: Sequence[Run]) -> bool:
@@ -30,4 +34,4 @@ def is_due(earlier: Run, run: Run, dead: Sequence[Run]) -> bool:
 
 def taken_over_by(successor: RunId) -> Failure:
     """Return what ended a run that died at work."""
-    return Failure(error="TakenOver", message=f"its lease ran out; run {successor} has taken over")
+    return Failure(error=TAKEN_OVER, message=f"its lease ran out; run {successor} has taken over")

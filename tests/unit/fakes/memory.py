@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from itertools import count
 
 from sluice.errors import Fenced, FlightTaken, NotFound, StateUnreadable
+from sluice.guard import takeover
 from sluice.model.alert import Alert
 from sluice.model.artifact import ArtifactRef, Pointer
 from sluice.model.base import ReviewId, RunId, ShardKey, Token
@@ -82,9 +83,11 @@ class Memory:
         return lease if lease and lease.owner != run and lease.expires_at > self.clock.now() else None
 
     def take_flight(self, run: Run, ttl: timedelta | None = None) -> None:
-        """Give the run the flight of its request, or raise `FlightTaken`."""
+        """Give the run the flight of its request, or raise `FlightTaken`; `Fenced` if another has taken over from it."""
         if rival := self.rival(run.request_key, run.id):
             raise FlightTaken(f"run {rival.owner} of the same request is alive", owner=rival.owner, expires_at=rival.expires_at)
+        if run.failure is not None and run.failure.error == takeover.TAKEN_OVER and run.follows is None:
+            raise Fenced(f"run {run.id} is over: {run.failure.message}", run=run.id)
         ttl = self.lease_ttls[run.id] if ttl is None else ttl
         self.leases[run.request_key] = Lease(run.id, self.clock.now() + ttl)
 

@@ -1,25 +1,27 @@
 """The inline runner: what stops a run and what does not, who is waited for, and what an interrupted run leaves."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
 from structlog.testing import capture_logs
 
 from sluice import log_events
-from sluice.errors import Fenced, StateUnavailable, SupplierRefused, TargetMismatch
+from sluice.errors import Fenced, FlightTaken, StateUnavailable, SupplierRefused, TargetMismatch
 from sluice.flow.gate import decide
 from sluice.flow.inline import resume_inline, run_inline
 from sluice.model.base import ShardKey
 from sluice.model.lifecycle import RunEvent, RunStatus, ShardStatus, Step
 from sluice.model.review import Choice
-from sluice.model.run import Failure, Mode, Origin, ReviewMode, Run, RunRequest
+from sluice.model.run import Mode, Origin, ReviewMode, Run, RunRequest
 from sluice.model.stage import StagePolicy
 from sluice.ports import Page, PageRequest
 from tests.support.nouns import a_decision
 from tests.unit.fakes.clock import FakeClock
 from tests.unit.fakes.source import RegionalSource
-from tests.unit.flow.workshop import JUNE, MAY, Workshop, page, small_chunks, sync_spec
+from tests.unit.fakes.watermark_store import MemoryWatermarkStore
+from tests.unit.flow.workshop import JUNE, MAY, RUN, Workshop, page, small_chunks, sync_spec
 
 Answers = tuple[Page | BaseException, ...]
 
@@ -100,6 +102,29 @@ def test_what_concerns_the_whole_run_stops_it() -> None:
         bench.run()
     assert bench.source.regions["south"].requests == []
     assert (bench.newest().status, bench.workshop.memory.leases) == (RunStatus.FAILED, {})
+
+
+class DeniedWatermarks(MemoryWatermarkStore):
+    """A store that reads, and takes nothing."""
+
+    def advance(self, sync: str, marks: Mapping[ShardKey, str], run: Run) -> None:
+        raise StateUnavailable(f"{sync}: {', '.join(marks)} of run {run.id} cannot be written")
+
+
+def test_what_stops_a_run_behind_its_publication() -> None:
+    """It has failed, though all is in the table: the next one publishes nothing and finishes what was left."""
+    bench = Bench()
+    services = bench.workshop.services
+    with pytest.raises(StateUnavailable):
+        run_inline(replace(services, watermarks=DeniedWatermarks(bench.workshop.memory)), bench.request())
+    stopped = bench.newest()
+    assert stopped.failure is not None
+    assert (stopped.status, stopped.failure.error) == (RunStatus.FAILED, "StateUnavailable")
+    assert (sorted(bench.target.rows), bench.workshop.memory.leases) == (["a", "b", "c"], {})
+
+    assert bench.run().status is RunStatus.SUCCEEDED
+    assert services.watermarks.of("hotels") == {"north": JUNE, "south": MAY}
+    assert len(bench.target.ledger.publications("hotels", 10)) == 1
 
 
 def test_a_table_that_does_not_fit() -> None:
@@ -211,6 +236,21 @@ def test_a_follower_that_is_stopped_from_the_keyboard() -> None:
     assert (stopped.status, stopped.failure.error, stopped.follows) == (RunStatus.FAILED, "Interrupted", bench.owner.id)
     assert bench.workshop.services.runs.get(bench.owner.id) == bench.owner
     assert bench.workshop.memory.leases[stopped.request_key].owner == bench.owner.id
+
+
+def test_a_run_that_is_resumed_while_another_one_works() -> None:
+    """It has to wait, and nothing is lost: it waits with its approval, as before."""
+    bench = Bench()
+    services = bench.workshop.services
+    waiting = bench.run(ReviewMode.ALWAYS)
+    (asked,) = services.reviews.waiting("hotels")
+    decide(services, asked.id, a_decision(Choice.APPROVE))
+    other = services.runs.open(waiting.model_copy(update={"id": RUN, "status": RunStatus.PENDING}), bench.workshop.policy)
+    with pytest.raises(FlightTaken):
+        resume_inline(services, waiting.id)
+    assert services.runs.get(waiting.id) == waiting
+    services.runs.end(other, RunEvent.CANCEL)
+    assert resume_inline(services, waiting.id).status is RunStatus.SUCCEEDED
 
 
 def test_a_run_with_force_waits_and_then_works_itself() -> None:

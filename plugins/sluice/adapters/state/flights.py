@@ -12,6 +12,7 @@ from psycopg.rows import DictRow
 
 from sluice.adapters.queries import Queries
 from sluice.errors import Fenced, FlightTaken, NotFound
+from sluice.guard import takeover
 from sluice.model.base import RunId, ShardKey, Token
 
 _SQL: Final = Queries(__package__, "lease.sql")
@@ -20,7 +21,10 @@ Connection = psycopg.Connection[DictRow]
 
 
 def take(connection: Connection, run: RunId, ttl: timedelta | None = None) -> None:
-    """Give the run its request's flight, or raise `FlightTaken`. Without a ttl: for as long as the run was opened with."""
+    """Give the run its request's flight, or raise `FlightTaken`; `Fenced` if another has taken over from it, and may be done.
+
+    Without a ttl: for as long as the run was opened with.
+    """
     holder = _hold(connection, run, ttl)
     if holder is not None:
         raise FlightTaken(
@@ -28,6 +32,9 @@ def take(connection: Connection, run: RunId, ttl: timedelta | None = None) -> No
             owner=holder["owner"],
             expires_at=holder["expires_at"],
         )
+    taken_over = connection.execute(_SQL["taken_over"], {"run": run, "error": takeover.TAKEN_OVER}).fetchone()
+    if taken_over is not None:
+        raise Fenced(f"run {run} is over: {taken_over['failure_message']}", run=run)
 
 
 def release(connection: Connection, run: RunId) -> None:

@@ -17,6 +17,10 @@ returning held.owner
 select run.id as run, lease.owner, lease.expires_at
 from sluice_state.run left join sluice_state.lease on lease.key = run.request_key where run.id = %(run)s
 
+-- name: taken_over
+-- Why a run is over that another has taken over from; no row for any other.
+select failure_message from sluice_state.run where id = %(run)s and failure_error = %(error)s and follows is null
+
 -- name: release
 -- Give the flight back, if the run has it.
 delete from sluice_state.lease where owner = %(run)s
