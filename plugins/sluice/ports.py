@@ -15,6 +15,7 @@ from sluice.model.breaker import Breaker
 from sluice.model.call import Call, CallResult
 from sluice.model.ledger import LedgerObject, ObjectEvent, Outcome, Publication, Remembered
 from sluice.model.lifecycle import RunEvent, RunStatus, Step
+from sluice.model.progress import Progress
 from sluice.model.reject import DeadLetter, Reject
 from sluice.model.review import Decision, Review
 from sluice.model.run import Failure, Run
@@ -180,6 +181,22 @@ class ReviewStore(Protocol):
         """
 
 
+class RebuildStore(Protocol):
+    """Writes rows anew that no release can read. One that can be read by then stays as it is."""
+
+    def run(self, admitted: Run) -> None:
+        """Write the run's row as it was admitted, its token spent; it has failed, unless its status can be read."""
+
+    def shard(self, run: RunId, plan: ShardPlan) -> None:
+        """Begin the shard again from its first page, in a new epoch; what was fetched and made of it counts no more.
+
+        Raises `FlightTaken` while another run of the same request has a lease that has not expired.
+        """
+
+    def review(self, run: RunId, review: ReviewId) -> None:
+        """Remove the review and the decision about it, so that the run is reviewed again."""
+
+
 class DeadLetterStore(Protocol):
     """Objects that could not be taken in."""
 
@@ -191,6 +208,16 @@ class DeadLetterStore(Protocol):
 
     def open_for(self, sync: str, limit: int) -> list[DeadLetter]:
         """Return open dead letters, newest first."""
+
+
+class ProgressStore(Protocol):
+    """How far open chunks have come, for whoever watches."""
+
+    def tell(self, progress: Progress) -> None:
+        """Keep what a shard's open chunk holds; whoever no longer has the shard changes nothing."""
+
+    def of(self, run: RunId) -> dict[ShardKey, Progress]:
+        """Return what was told last of each shard of the run; `model.progress.shown` says what of it still counts."""
 
 
 class WatermarkStore(Protocol):
@@ -300,6 +327,9 @@ class ArtifactStore(Protocol):
     def get(self, pointer: Pointer) -> bytes:
         """Return the bytes; raise `ArtifactCorrupt` if they are missing or do not match the pointer's sha-256."""
 
+    def remove(self, pointer: Pointer) -> None:
+        """Remove the bytes; nothing happens if they are gone."""
+
 
 class ChunkCodec(Protocol):
     """Raw chunks: the bodies of consecutive pages, byte for byte, one compressed frame a page."""
@@ -342,6 +372,35 @@ class Source(Protocol):
         Raises `SupplierUnavailable`, `RateLimited` (both after its own bounded retries), `SupplierRefused` or a kind of
         `AnswerUnusable`.
         """
+
+
+class SpecReader(Protocol):
+    """The files a team edits."""
+
+    def names(self) -> list[str]:
+        """Return the names of all syncs."""
+
+    def stages(self) -> list[str]:
+        """Return the names of all stages."""
+
+    def sync(self, name: str) -> SyncSpec:
+        """Return the spec of a sync; raise `SpecInvalid` with all that is wrong with it."""
+
+    def policy(self, stage: str) -> StagePolicy:
+        """Return the policy of a stage; raise `SpecInvalid` with all that is wrong with it."""
+
+    def check(self) -> list[str]:
+        """Return every problem of every file."""
+
+
+class DatabaseProbe(Protocol):
+    """A look at a database that may not be there. Raises what its stores would."""
+
+    def now(self) -> datetime:
+        """Return the instant by its clock."""
+
+    def revision(self) -> tuple[str | None, str]:
+        """Return the revision its schema is at, None if there is none, and the one this release needs."""
 
 
 class Ledger(Protocol):
@@ -460,8 +519,10 @@ class Services:
     shards: ShardStore
     pointers: PointerStore
     reviews: ReviewStore
+    rebuilds: RebuildStore
     dead_letters: DeadLetterStore
     watermarks: WatermarkStore
+    progress: ProgressStore
     artifacts: ArtifactStore
     codec: ChunkCodec
     source: Callable[[SyncSpec, StagePolicy], Source]

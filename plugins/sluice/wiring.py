@@ -1,9 +1,11 @@
 """The one composition root: settings and connections in, `Services` out."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 
+from sluice.adapters import postgres
+from sluice.adapters.artifacts import s3
 from sluice.adapters.artifacts.cache import LocalCache
 from sluice.adapters.artifacts.cached import CachedArtifactStore
 from sluice.adapters.artifacts.codec import ZstdChunkCodec
@@ -12,6 +14,7 @@ from sluice.adapters.clock import SystemClock
 from sluice.adapters.ledger.store import PostgresLedger
 from sluice.adapters.metrics import LoggedMetrics
 from sluice.adapters.postgres import Database
+from sluice.adapters.probes import PostgresProbe
 from sluice.adapters.sources.rest import RestSource
 from sluice.adapters.spec_files import SpecFiles
 from sluice.adapters.state import (
@@ -20,7 +23,9 @@ from sluice.adapters.state import (
     PostgresCallStore,
     PostgresDeadLetterStore,
     PostgresPointerStore,
+    PostgresProgressStore,
     PostgresRateStore,
+    PostgresRebuildStore,
     PostgresReviewStore,
     PostgresRunStore,
     PostgresShardStore,
@@ -39,13 +44,33 @@ from sluice.model.stage import StagePolicy
 from sluice.model.state_class import StateClass
 from sluice.ports import Connections, Metrics, Services, Source
 from sluice.settings import Settings
+from sluice.upkeep.examination import Examined
+
+
+def examined(settings: Settings, connections: Connections, pools: Callable[[], Sequence[str]] | None = None) -> Examined:
+    """Return the installation as it can be looked at; nothing is looked up or connected to before its check."""
+    return Examined(
+        clock=SystemClock(),
+        specs=SpecFiles(settings.include),
+        connections=connections,
+        state=lambda: PostgresProbe(connections.get(STATE), "sluice_state"),
+        target=lambda conn_id: PostgresProbe(connections.get(conn_id), "sluice_ledger"),
+        artifacts=lambda: S3ArtifactStore(connections.get(ARTIFACTS)),
+        pools=pools,
+        writing={
+            StateClass.CONTROL: postgres.WRITING,
+            StateClass.TASK: s3.WRITING,
+            StateClass.SESSION: postgres.WRITING,
+        },
+    )
 
 
 @contextmanager
 def open_services(settings: Settings, connections: Connections, metrics: Metrics | None = None) -> Iterator[Services]:
     """Build the services of this process; what they opened is closed when the context ends.
 
-    Without `metrics`, counts go to the log. Nothing is connected to before it is used. Raises `ConnectionInvalid` if a connection is not defined.
+    Without `metrics`, counts go to the log. Nothing is connected to before it is used. Raises `ConnectionInvalid` if a
+    connection is not defined.
     """
     metrics = metrics or LoggedMetrics()
     with ExitStack() as stack:
@@ -70,6 +95,7 @@ def open_services(settings: Settings, connections: Connections, metrics: Metrics
         state = Database(connections.get(STATE), StateUnavailable)
         stack.callback(state.close)
         control_state = StateDatabase(state, StateClass.CONTROL, metrics)
+        task_state = StateDatabase(state, StateClass.TASK, metrics)
         breakers = PostgresBreakerStore(control_state)
         rates = PostgresRateStore(control_state)
         clock = SystemClock()
@@ -85,12 +111,14 @@ def open_services(settings: Settings, connections: Connections, metrics: Metrics
         yield Services(
             clock=clock,
             metrics=metrics,
-            runs=PostgresRunStore(state),
-            shards=PostgresShardStore(state),
-            pointers=PostgresPointerStore(state),
-            reviews=PostgresReviewStore(state),
-            dead_letters=PostgresDeadLetterStore(state),
-            watermarks=PostgresWatermarkStore(state),
+            runs=PostgresRunStore(task_state),
+            shards=PostgresShardStore(task_state),
+            pointers=PostgresPointerStore(task_state),
+            reviews=PostgresReviewStore(task_state),
+            rebuilds=PostgresRebuildStore(task_state),
+            dead_letters=PostgresDeadLetterStore(task_state),
+            watermarks=PostgresWatermarkStore(task_state),
+            progress=PostgresProgressStore(StateDatabase(state, StateClass.SESSION, metrics)),
             artifacts=CachedArtifactStore(S3ArtifactStore(connections.get(ARTIFACTS)), cache_of, metrics),
             codec=ZstdChunkCodec(),
             source=source,
@@ -98,7 +126,7 @@ def open_services(settings: Settings, connections: Connections, metrics: Metrics
             target=lambda spec: PostgresTarget(target_database(spec.target.connection), spec),
             spec=specs.sync,
             policy=specs.policy,
-            calls=PostgresCallStore(state),
+            calls=PostgresCallStore(StateDatabase(state, StateClass.CONTROL, metrics)),
             webhook=lambda hook, policy: HttpWebhook(hook, connections.get(hook.connection), policy),
-            alerts=PostgresAlertStore(state),
+            alerts=PostgresAlertStore(task_state),
         )

@@ -31,7 +31,7 @@ _FOLDERS: Final[dict[Schema, str]] = {
     "sluice_state": "sluice.adapters.state.migrations",
     "sluice_ledger": "sluice.adapters.ledger.migrations",
 }
-_UNAVAILABLE: Final[dict[Schema, type[Retryable]]] = {
+UNAVAILABLE: Final[dict[Schema, type[Retryable]]] = {
     "sluice_state": StateUnavailable,
     "sluice_ledger": TargetUnavailable,
 }
@@ -52,13 +52,22 @@ def upgrade(info: ConnectionInfo, schema: Schema) -> list[str]:
     """
     target = conninfo(info)
     engine = sqlalchemy.create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(target), poolclass=NullPool)
-    with _IN_PROCESS, translated(info, _UNAVAILABLE[schema]), _as_psycopg_raised_it(), engine.begin() as connection:
+    with _IN_PROCESS, translated(info, UNAVAILABLE[schema]), _as_psycopg_raised_it(), engine.begin() as connection:
         _plain(connection).execute("select pg_advisory_xact_lock(%s)", (ADVISORY_LOCK,))
         _ensure_schema(_plain(connection), schema)
         applied = _apply(connection, schema)
     if applied:
         _log.info(log_events.SCHEMA_UPGRADED, schema=schema, revisions=applied)
     return applied
+
+
+def newest_revision(schema: Schema) -> str:
+    """Return the revision that this release brings the schema to."""
+    with _script(schema) as (_, script):
+        head = script.get_current_head()
+    if head is None:
+        raise LookupError(f"{schema} has no migrations")
+    return head
 
 
 def execute_beside(revision_file: str) -> None:
@@ -87,18 +96,24 @@ def _ensure_schema(connection: psycopg.Connection[Any], schema: Schema) -> None:
         connection.execute(sql.SQL("create schema {}").format(sql.Identifier(schema)))
 
 
+@contextmanager
+def _script(schema: Schema) -> Iterator[tuple[Config, ScriptDirectory]]:
+    """Yield the migrations of the schema, as alembic wants them."""
+    with as_file(files(_FOLDERS[schema])) as folder:
+        config = Config()
+        config.set_main_option("script_location", str(folder).replace("%", "%%"))
+        config.set_main_option("version_locations", str(folder).replace("%", "%%"))
+        config.set_main_option("path_separator", "newline")
+        yield config, ScriptDirectory.from_config(config)
+
+
 def _apply(connection: sqlalchemy.Connection, schema: Schema) -> list[str]:
     applied: list[str] = []
 
     def note(ctx: Any, step: Any, heads: Any, run_args: Any) -> None:  # noqa: ARG001 (alembic passes them by name)
         applied.append(step.up_revision_id)
 
-    with as_file(files(_FOLDERS[schema])) as folder:
-        config = Config()
-        config.set_main_option("script_location", str(folder).replace("%", "%%"))
-        config.set_main_option("version_locations", str(folder).replace("%", "%%"))
-        config.set_main_option("path_separator", "newline")
-        script = ScriptDirectory.from_config(config)
+    with _script(schema) as (config, script):
 
         def missing(current: Any, _: Any) -> Any:
             return script._upgrade_revs("head", current)  # noqa: SLF001 (alembic's own recipe for a programmatic upgrade)

@@ -12,10 +12,13 @@ from psycopg.rows import DictRow, dict_row
 from psycopg_pool import ConnectionPool
 
 from sluice.errors import CommitUnconfirmed, ConnectionInvalid, Retryable, SchemaOutdated
+from sluice.model.loss_window import Writing
 from sluice.ports import ConnectionInfo
 
 _LARGEST_POOL: Final = 8
 _SECONDS_TO_CONNECT: Final = 10
+WRITING: Final = Writing(retries=0, timeout=timedelta(seconds=_SECONDS_TO_CONNECT))
+"""How long a write may drag on before it is known that there is no server."""
 _LIVELINESS: Final = {
     "connect_timeout": _SECONDS_TO_CONNECT,
     "keepalives_idle": 30,

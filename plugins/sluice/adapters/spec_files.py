@@ -30,6 +30,10 @@ class SpecFiles:
         """Return the names of all syncs, without reading their files."""
         return sorted(path.stem for path in (self._include / SYNCS_FOLDER).glob("*.yaml"))
 
+    def stages(self) -> list[str]:
+        """Return the names of all stages, whatever is wrong with them."""
+        return sorted(_Stages(self._include / STAGES_FILE, f"{self._shown}/{STAGES_FILE}").merged)
+
     def sync(self, name: str) -> SyncSpec:
         """Return the spec of a sync; raise `SpecInvalid` with all that is wrong with it."""
         if unknown := self._unknown(name):

@@ -13,6 +13,7 @@ from sluice.model.review import Choice
 from sluice.ports import ConnectionInfo
 
 _SECONDS: Final = 30.0
+_MOST_POOLS: Final = 1000
 _NOT_FOUND, _CONFLICT, _UNAUTHORIZED, _FORBIDDEN, _BROKEN = 404, 409, 401, 403, 500
 
 
@@ -72,6 +73,10 @@ class AirflowApi:
         """Return the DagRun as Airflow tells it; `state` is `failed` once Airflow has given it up."""
         missing = NotFound(f"Airflow knows no run {dag_run_id} of {dag_id}")
         return self._call("GET", dag_run_path(dag_id, dag_run_id), missing=missing)
+
+    def pools(self) -> list[str]:
+        """Return the names of the pools."""
+        return [pool["name"] for pool in self._call("GET", f"/api/v2/pools?limit={_MOST_POOLS}").get("pools", [])]
 
     def url(self, dag_id: str, dag_run_id: str) -> str:
         """Return the page of a DagRun."""

@@ -24,6 +24,7 @@ COMMANDS = [
     ("review", "approve"),
     ("review", "reject"),
     ("db", "upgrade"),
+    ("doctor",),
     ("up",),
     ("demo",),
 ]

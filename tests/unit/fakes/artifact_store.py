@@ -19,6 +19,9 @@ class MemoryArtifactStore:
         digest = hashlib.sha256(data).hexdigest()
         return Pointer(ref=ref, key=key, bytes=len(data), sha256=digest, records=records, expires_at=expires_at)
 
+    def remove(self, pointer: Pointer) -> None:
+        self.objects.pop(pointer.key, None)
+
     def get(self, pointer: Pointer) -> bytes:
         data = self.objects.get(pointer.key)
         if data is None:

@@ -29,6 +29,8 @@ from tests.unit.fakes.ledger import MemoryLedger
 from tests.unit.fakes.memory import Memory
 from tests.unit.fakes.metrics import MemoryMetrics
 from tests.unit.fakes.pointer_store import MemoryPointerStore
+from tests.unit.fakes.progress_store import MemoryProgressStore
+from tests.unit.fakes.rebuild_store import MemoryRebuildStore
 from tests.unit.fakes.review_store import MemoryReviewStore
 from tests.unit.fakes.run_store import MemoryRunStore
 from tests.unit.fakes.shard_store import MemoryShardStore
@@ -99,6 +101,8 @@ class Workshop:
             shards=self.shards or MemoryShardStore(self.memory),
             pointers=MemoryPointerStore(self.memory),
             reviews=MemoryReviewStore(self.memory),
+            rebuilds=MemoryRebuildStore(self.memory),
+            progress=MemoryProgressStore(self.memory),
             dead_letters=MemoryDeadLetterStore(self.memory),
             watermarks=MemoryWatermarkStore(self.memory),
             artifacts=self.artifacts,

@@ -26,6 +26,10 @@ class CachedArtifactStore:
             cache.keep(pointer, Stored(data, written_here=True))
         return pointer
 
+    def remove(self, pointer: Pointer) -> None:
+        """Remove the bytes from the object store; a copy goes as others do."""
+        self._store.remove(pointer)
+
     def get(self, pointer: Pointer) -> bytes:
         """Return the bytes; raise `ArtifactCorrupt` if they are missing or do not match the pointer's sha-256."""
         cache = self._cache_of(pointer.ref.sync)

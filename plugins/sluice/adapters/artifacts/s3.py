@@ -4,7 +4,7 @@ import hashlib
 from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ from sluice.adapters.artifacts.keys import checked_prefix, key_of
 from sluice.adapters.artifacts.worker import Stored, worker_id
 from sluice.errors import ArtifactCorrupt, ArtifactsUnavailable, ConnectionInvalid
 from sluice.model.artifact import ArtifactRef, Pointer
+from sluice.model.loss_window import Writing
 from sluice.ports import ConnectionInfo
 
 _ATTEMPTS: Final = 4
@@ -20,6 +21,8 @@ _READ_SECONDS: Final = 60
 _DEFAULT_REGION: Final = "us-east-1"
 _DIGEST: Final = "sha256"
 _WRITER: Final = "writer"
+WRITING: Final = Writing(retries=_ATTEMPTS - 1, timeout=timedelta(seconds=_CONNECT_SECONDS + _READ_SECONDS))
+"""How long a put may drag on."""
 
 _REFUSED: Final = frozenset(
     {"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "401", "403"}
@@ -87,6 +90,11 @@ class S3ArtifactStore:
         if hashlib.sha256(data).hexdigest() != pointer.sha256:
             raise ArtifactCorrupt(f"the bytes of artifact {key} are not those its pointer was made for (sha-256)", key=key)
         return Stored(data, answer["Metadata"].get(_WRITER) == worker_id())
+
+    def remove(self, pointer: Pointer) -> None:
+        """Remove the bytes; nothing happens if they are gone."""
+        with self._translated(pointer.key):
+            self._client.delete_object(Bucket=self._bucket, Key=pointer.key)
 
     def ensure_bucket(self) -> None:
         """Create the bucket if it is missing, for a store that belongs to Sluice alone."""

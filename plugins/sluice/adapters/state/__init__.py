@@ -5,7 +5,9 @@ from sluice.adapters.state.breakers import PostgresBreakerStore
 from sluice.adapters.state.calls import PostgresCallStore
 from sluice.adapters.state.dead_letters import PostgresDeadLetterStore
 from sluice.adapters.state.pointers import PostgresPointerStore
+from sluice.adapters.state.progress import PostgresProgressStore
 from sluice.adapters.state.rates import PostgresRateStore
+from sluice.adapters.state.rebuilds import PostgresRebuildStore
 from sluice.adapters.state.reviews import PostgresReviewStore
 from sluice.adapters.state.runs import PostgresRunStore
 from sluice.adapters.state.shards import PostgresShardStore
@@ -17,7 +19,9 @@ __all__ = [
     "PostgresCallStore",
     "PostgresDeadLetterStore",
     "PostgresPointerStore",
+    "PostgresProgressStore",
     "PostgresRateStore",
+    "PostgresRebuildStore",
     "PostgresReviewStore",
     "PostgresRunStore",
     "PostgresShardStore",
