@@ -66,7 +66,7 @@ def test_a_receiver_that_stays_away_fails_no_run(airflow: DrivenAirflow, receive
     states = airflow.drive(DAG, run)
     assert set(states.values()) == {"success"}, states
     assert len(asset_events(airflow)) == events + 1
-    airflow.drive(DAG, airflow.trigger(DAG))
+    airflow.drive(DAG, airflow.trigger(DAG, mode="full"))
     assert len(receiver.deliveries) == 3
     assert len(receiver.effects) == 1
 

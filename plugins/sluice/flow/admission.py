@@ -9,6 +9,7 @@ import structlog
 from sluice import log_events
 from sluice.errors import NotFound, UsageInvalid
 from sluice.flow.digest import content_digest
+from sluice.guard.log_level import logged_from
 from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
 from sluice.model.base import RunId, Token
 from sluice.model.lifecycle import RunStatus, Step
@@ -64,14 +65,15 @@ def admit(services: Services, request: RunRequest, run_id: RunId) -> Run:
     token = run.token if run.follows is None else None
     services.pointers.add(_copy(services, run, policy), token)
     services.pointers.add(pointer, token)
-    log.info(
-        log_events.RUN_ADMITTED,
-        **run.log_context,
-        mode=run.mode,
-        request_key=run.request_key,
-        status=run.status,
-        follows=run.follows,
-    )
+    with logged_from(policy.log_level):
+        log.info(
+            log_events.RUN_ADMITTED,
+            **run.log_context,
+            mode=run.mode,
+            request_key=run.request_key,
+            status=run.status,
+            follows=run.follows,
+        )
     return run
 
 

@@ -44,7 +44,9 @@ def once(calls: CallStore, call: Call, run: Run, policy: StagePolicy, send: Call
         log.info(log_events.CALL_FOUND, **facts, answer=begun.result.answer)
         return begun.result
     try:
-        result = patiently(lambda: send(begun), policy.retry, within=policy.timeouts.step)
+        # Patience must not be taken for a standstill.
+        within = min(policy.timeouts.step, policy.no_progress_timeout / 2)
+        result = patiently(lambda: send(begun), policy.retry, within=within)
     except SluiceError as error:
         calls.leave(begun, run, error.message)
         log.warning(log_events.CALL_LEFT, **facts, error=type(error).__name__, message=error.message)
