@@ -14,7 +14,7 @@ from sluice.flow.inline import resume_inline, run_inline
 from sluice.model.base import ShardKey
 from sluice.model.lifecycle import RunEvent, RunStatus, ShardStatus, Step
 from sluice.model.review import Choice
-from sluice.model.run import Mode, Origin, ReviewMode, Run, RunRequest
+from sluice.model.run import Failure, Mode, Origin, ReviewMode, Run, RunRequest
 from sluice.model.stage import StagePolicy
 from sluice.ports import Page, PageRequest
 from tests.support.nouns import a_decision
