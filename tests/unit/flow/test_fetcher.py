@@ -34,8 +34,8 @@ from sluice.model.shard import Shard
 from sluice.model.stage import StagePolicy
 from sluice.ports import Page, PageRequest
 from tests.unit.fakes.artifact_store import MemoryArtifactStore
-from tests.unit.fakes.clock import FakeClock
 from tests.unit.fakes.chunk_codec import PlainChunkCodec
+from tests.unit.fakes.clock import FakeClock
 from tests.unit.fakes.shard_store import MemoryShardStore
 from tests.unit.fakes.source import numbered_pages
 from tests.unit.flow.workshop import NORTH, RUN, SOUTH, Workshop, bodies, small_chunks, sync_spec

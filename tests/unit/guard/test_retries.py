@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from sluice.errors import RateLimited, Retryable, SluiceError, SupplierRefused, SupplierUnavailable
+from sluice.errors import RateLimited, Retryable, SluiceError, SupplierRefused, SupplierResting, SupplierUnavailable
 from sluice.guard.retries import patiently, pause_asked_for
 from sluice.model.stage import RetryPolicy
 
@@ -64,9 +64,18 @@ def test_ends_when_the_time_is_over() -> None:
     assert call.times == 1
 
 
-@pytest.mark.parametrize("error", [SupplierRefused("no"), ValueError("bug"), RateLimited("an hour", retry_after=3600)])
+@pytest.mark.parametrize(
+    "error",
+    [
+        SupplierRefused("no"),
+        SupplierResting("until noon"),
+        ValueError("bug"),
+        RateLimited("an hour", retry_after=3600),
+        RateLimited("longer than there is time", retry_after=61),
+    ],
+)
 def test_does_not_repeat_what_will_not_help(error: Exception) -> None:
-    """Permanent errors, bugs, and pauses too long to wait for come through at once."""
+    """Permanent errors, bugs, a supplier that rests, and pauses too long to wait for come through at once."""
     call = Call(error)
     with pytest.raises(type(error)):
         patiently(call, QUICK, timedelta(minutes=1))
@@ -78,6 +87,42 @@ def test_waits_at_least_as_long_as_asked() -> None:
     with capture_logs() as logs:
         patiently(Call(RateLimited(retry_after=0.05)), QUICK, timedelta(minutes=1))
     assert 0.05 <= logs[0]["seconds"] <= 0.06
+
+
+def waits_of(retry: RetryPolicy) -> list[float]:
+    """Return the seconds a call that keeps failing waits between its tries, as they are logged."""
+    with capture_logs() as logs, pytest.raises(SupplierUnavailable):
+        patiently(Call(*[SupplierUnavailable()] * retry.attempts), retry, timedelta(minutes=1))
+    return [entry["seconds"] for entry in logs]
+
+
+def test_two_stages_try_as_often_as_each_declares() -> None:
+    """`retry.attempts` counts the first try as well."""
+    tries = {}
+    for attempts in (1, 4):
+        call = Call(*[SupplierUnavailable()] * 9)
+        with pytest.raises(SupplierUnavailable):
+            patiently(call, QUICK.model_copy(update={"attempts": attempts}), timedelta(minutes=1))
+        tries[attempts] = call.times
+    assert tries == {1: 1, 4: 4}
+
+
+def test_two_stages_wait_as_long_as_each_declares() -> None:
+    """`retry.base` is the wait before the second try, and the longest jitter on top; then it doubles."""
+    short, long = (
+        waits_of(RetryPolicy(attempts=3, base=timedelta(milliseconds=base), cap=timedelta(minutes=1))) for base in (2, 20)
+    )
+    assert 0.002 <= short[0] <= 0.004 <= short[1] <= 0.006
+    assert 0.02 <= long[0] <= 0.04 <= long[1] <= 0.06
+
+
+def test_two_stages_wait_no_longer_than_each_declares() -> None:
+    """`retry.cap` bounds what grows."""
+    capped, free = (
+        waits_of(RetryPolicy(attempts=6, base=timedelta(milliseconds=1), cap=timedelta(milliseconds=cap))) for cap in (3, 1000)
+    )
+    assert max(capped) <= 0.003
+    assert max(free) >= 0.016
 
 
 @pytest.mark.parametrize(

@@ -86,3 +86,9 @@ def test_pages_before_the_damage_are_readable() -> None:
     assert next(pages) == b"good page"
     with pytest.raises(ArtifactCorrupt, match="frame 1"):
         next(pages)
+
+
+def test_a_higher_level_makes_a_chunk_smaller() -> None:
+    """What a stage declares as `compression` is what its chunks are compressed with."""
+    page = b"".join(b'{"id": %d, "city": "city of %d", "stars": %d}' % (n, n * 7919 % 1009, n % 5) for n in range(3000))
+    assert len(CODEC.pack([page], 19)) < len(CODEC.pack([page], 1))
