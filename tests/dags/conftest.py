@@ -34,7 +34,7 @@ STAGES = """
 defaults: {task_retries: 0, retry: {attempts: 1, base: 0s, cap: 0s}, chunk_bytes: 20kB}
 stages:
   hotel-content: {}
-  in-one-group: {groups: 1, max_parallel_shards: 9, task_retries: 1, task_retry_delay: 0s, timeouts: {step: 2h}}
+  in-one-group: {groups: 1, result_ttl: 1h, max_parallel_shards: 9, task_retries: 1, task_retry_delay: 0s, timeouts: {step: 2h}}
 """
 
 with pytest.MonkeyPatch.context() as _patch:

@@ -24,8 +24,8 @@ class DrivenAirflow:
         assert answer.status_code == 200, answer.text
         return str(answer.json()["dag_run_id"])
 
-    def drive(self, dag_id: str, run_id: str) -> States:
-        """Run what can be run until the DagRun ends or waits for a person; return the states, the DagRun's under ``""``."""
+    def drive(self, dag_id: str, run_id: str, up_to: str | None = None) -> States:
+        """Run what can be run until the DagRun ends, waits or comes to a task; return the states, the DagRun's under ``""``."""
         from airflow.models.dagrun import DagRun
         from airflow.sdk.definitions.dag import _run_task
         from airflow.utils.session import create_session
@@ -43,11 +43,11 @@ class DrivenAirflow:
             while run.state == DagRunState.RUNNING:
                 session.expire_all()
                 ready, _ = run.update_state(session=session)
-                for instance in ready:
-                    instance.try_number += 1
-                    instance.state = TaskInstanceState.SCHEDULED
+                run.schedule_tis(ready, session=session)
                 session.commit()
-                due = [i for i in run.get_task_instances(session=session) if i.state == TaskInstanceState.SCHEDULED]
+                session.expire_all()
+                scheduled = run.get_task_instances(session=session, state=[TaskInstanceState.SCHEDULED])
+                due = [instance for instance in scheduled if instance.task_id != up_to]
                 for instance in due:
                     _run_task(ti=instance, task=dag.task_dict[instance.task_id])
                 states = states_of(run, session)
@@ -57,12 +57,12 @@ class DrivenAirflow:
             session.expire_all()
             return {"": str(run.state), **states_of(run, session)}
 
-    def clear(self, dag_id: str, run_id: str, task_id: str, map_index: int) -> None:
-        """Clear one mapped task with all that comes after it, as a person does."""
+    def clear(self, dag_id: str, run_id: str, task_id: str, map_index: int | None = None) -> None:
+        """Clear a task, or one of its mapped ones, with all that comes after it, as a person does."""
         body = {
             "dry_run": False,
             "dag_run_id": run_id,
-            "task_ids": [[task_id, map_index]],
+            "task_ids": [task_id if map_index is None else [task_id, map_index]],
             "include_downstream": True,
             "only_failed": False,
             "reset_dag_runs": True,
@@ -89,7 +89,7 @@ class DrivenAirflow:
         from airflow.jobs.job import Job
         from airflow.jobs.scheduler_job_runner import SchedulerJobRunner
         from airflow.models.taskinstance import TaskInstance
-        from airflow.utils import timezone
+        from airflow.sdk import timezone
         from airflow.utils.session import create_session
 
         with create_session() as session:
@@ -97,6 +97,22 @@ class DrivenAirflow:
             assert instance.trigger_timeout is not None
             instance.trigger_timeout = timezone.utcnow() - timedelta(seconds=1)
         SchedulerJobRunner(Job()).check_awaiting_input_timeouts()
+
+    def let_it_look_again(self, dag_id: str, run_id: str, task_id: str) -> None:
+        """Let the time be over after which a task that waits is called again."""
+        from datetime import timedelta
+
+        from airflow.models.taskinstance import TaskInstance
+        from airflow.models.taskreschedule import TaskReschedule
+        from airflow.sdk import timezone
+        from airflow.utils.session import create_session
+
+        with create_session() as session:
+            instance = session.query(TaskInstance).filter_by(dag_id=dag_id, run_id=run_id, task_id=task_id).one()
+            waits = session.query(TaskReschedule).filter_by(ti_id=instance.id).order_by(TaskReschedule.id.desc()).first()
+            assert waits is not None
+            assert waits.reschedule_date > timezone.utcnow()
+            waits.reschedule_date = timezone.utcnow() - timedelta(seconds=1)
 
     def names(self, dag_id: str, run_id: str) -> dict[str, list[str]]:
         """Return the names of the mapped tasks, as the UI shows them."""
@@ -108,8 +124,8 @@ class DrivenAirflow:
                 names.setdefault(instance["task_id"], []).append(instance["rendered_map_index"])
         return names
 
-    def tries(self, dag_id: str, run_id: str, task_id: str, map_index: int) -> int:
-        """Return how often a mapped task was tried."""
+    def tries(self, dag_id: str, run_id: str, task_id: str, map_index: int = -1) -> int:
+        """Return how often a task was tried."""
         answer = self.client.get(f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/{map_index}")
         assert answer.status_code == 200, answer.text
         return int(answer.json()["try_number"])

@@ -101,6 +101,13 @@ def test_nothing_approves_by_default(dag: Any) -> None:
 
 def test_the_form(dag: Any) -> None:
     """Left as it is, the form asks for what the schedule asks for; declared shards can be picked from a list."""
-    assert dag.params.dump() == {"mode": None, "window_start": None, "window_end": None, "shards": [], "review": "policy"}
+    assert dag.params.dump() == {
+        "mode": None,
+        "window_start": None,
+        "window_end": None,
+        "shards": [],
+        "force": False,
+        "review": "policy",
+    }
     assert dag.params.get_param("shards").schema["examples"] == ["tokyo", "brittany"]
     assert all(dag.params.get_param(name).description for name in dag.params)

@@ -1,11 +1,23 @@
-"""Errors: each leaves a task as exactly one of Airflow's retry, fail and skip."""
+"""Errors: each leaves a task as exactly one of Airflow's retry, wait, fail and skip."""
+
+from datetime import UTC, datetime, timedelta
 
 import pytest
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException, AirflowSkipException
 
 from sluice import errors
 from sluice.airflow_glue.outcomes import TaskOutcome, airflow_outcomes, outcome_of
-from sluice.errors import Fenced, OutcomeUnknown, Permanent, Retryable, ShardsFailed, SluiceError, SupplierUnavailable
+from sluice.errors import (
+    Fenced,
+    FlightTaken,
+    OutcomeUnknown,
+    Permanent,
+    Retryable,
+    ShardsFailed,
+    SluiceError,
+    SupplierUnavailable,
+)
+from tests.support.nouns import MINUTE
 
 
 def leaves(kind: type[SluiceError]) -> list[type[SluiceError]]:
@@ -23,16 +35,25 @@ def leaves(kind: type[SluiceError]) -> list[type[SluiceError]]:
     ],
 )
 def test_every_error_of_a_branch_has_its_outcome(branch: type[SluiceError], outcome: TaskOutcome) -> None:
-    """The branch of the tree decides, so that a new leaf needs no new rule."""
+    """The branch of the tree decides, so that a new leaf needs no new rule; one of them knows how long to wait."""
     for leaf in leaves(branch):
         error = leaf(["a problem"]) if leaf is errors.SpecInvalid else leaf("why")  # type: ignore[arg-type]
-        assert outcome_of(error) is outcome, leaf
+        assert outcome_of(error) is (TaskOutcome.WAIT if leaf is FlightTaken else outcome), leaf
 
 
 def test_several_failed_shards_are_tried_again_if_one_of_them_is_worth_it() -> None:
     """A group of shards is retried where a repetition may bring in one of them."""
     assert outcome_of(ShardsFailed("why", is_retryable=True)) is TaskOutcome.RETRY
     assert outcome_of(ShardsFailed("why", is_retryable=False)) is TaskOutcome.FAIL
+
+
+@pytest.mark.parametrize(("lease_ends_in", "called_again_in"), [(MINUTE, MINUTE), (-MINUTE, timedelta(seconds=5))])
+def test_who_meets_another_run_waits_without_a_worker(lease_ends_in: timedelta, called_again_in: timedelta) -> None:
+    """Until that one's lease ends; and a while at least, whatever the clock of the state database says."""
+    before = datetime.now(UTC)
+    with pytest.raises(AirflowRescheduleException) as waits, airflow_outcomes():
+        raise FlightTaken("another run is alive", owner="run-1", expires_at=before + lease_ends_in)
+    assert before + called_again_in <= waits.value.reschedule_date <= datetime.now(UTC) + called_again_in
 
 
 def test_what_leaves_a_task() -> None:

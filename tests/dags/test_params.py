@@ -28,13 +28,13 @@ def requested(spec: SyncSpec, **params: Any) -> RunRequest:
 
 
 def test_an_untouched_form_asks_for_what_the_schedule_does(spec: SyncSpec) -> None:
-    """No mode, no window, all shards, review by policy."""
+    """No mode, no window, all shards, no force, review by policy."""
     assert requested(spec) == RunRequest(sync="hotels", origin=Origin())
 
 
 def test_a_filled_form(spec: SyncSpec) -> None:
     """Everything that is filled in arrives."""
-    request = requested(spec, mode="full", window_start=START, window_end=END, shards=["tokyo"], review="always")
+    request = requested(spec, mode="full", window_start=START, window_end=END, shards=["tokyo"], review="always", force=True)
     assert request.mode is Mode.FULL
     assert request.window is not None
     assert (request.window.start.isoformat(), request.window.end.isoformat()) == (
@@ -43,6 +43,7 @@ def test_a_filled_form(spec: SyncSpec) -> None:
     )
     assert request.shards == ("tokyo",)
     assert request.review is ReviewMode.ALWAYS
+    assert request.force
 
 
 @pytest.mark.parametrize(
@@ -57,7 +58,8 @@ def test_a_filled_form(spec: SyncSpec) -> None:
         ({"mode": "replay"}, "mode"),
         ({"review": "never"}, "review"),
         ({"shards": [7]}, "shards"),
-        ({"force": True}, "force"),
+        ({"force": "perhaps"}, "force"),
+        ({"again": True}, "again"),
     ],
 )
 def test_what_makes_no_sense_is_refused_by_name(spec: SyncSpec, params: dict[str, Any], name: str) -> None:

@@ -186,7 +186,7 @@ def test_all_shards_fail(airflow: DrivenAirflow, supplier: Supplier) -> None:
         assert run_of(state, run).status is RunStatus.FAILED
 
 
-@pytest.mark.parametrize("form", [{"window_start": "2026-01-01T00:00:00Z"}, {"force": True}])
+@pytest.mark.parametrize("form", [{"window_start": "2026-01-01T00:00:00Z"}, {"again": True}])
 def test_a_form_that_makes_no_sense_is_refused(airflow: DrivenAirflow, supplier: Supplier, form: dict[str, Any]) -> None:
     """What Airflow lets pass, admission refuses, before anybody is asked for anything."""
     run = airflow.trigger(DAG, **form)

@@ -1,19 +1,28 @@
-"""Sluice's errors in, Airflow's retry, fail and skip out: the only place that maps one to the other."""
+"""Sluice's errors in, Airflow's retry, wait, fail and skip out: the only place that maps one to the other."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import Final
 
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+import structlog
+from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException, AirflowSkipException
 
-from sluice.errors import Fenced, OutcomeUnknown, Permanent, Retryable, ShardsFailed, SluiceError
+from sluice import log_events
+from sluice.errors import Fenced, FlightTaken, OutcomeUnknown, Permanent, Retryable, ShardsFailed, SluiceError
+
+log: Final = structlog.get_logger()
+
+_SHORTEST_WAIT: Final = timedelta(seconds=5)
+"""A lease ends by the state database's clock; should that one be behind Airflow's, nobody may go round in circles."""
 
 
 class TaskOutcome(Enum):
     """What becomes of the attempt of a task."""
 
     RETRY = "fails, and Airflow tries again while retries are left"
+    WAIT = "gives its worker back, and is called again later, without using up a try"
     FAIL = "fails for good; clearing it tries again"
     SKIP = "stops quietly"
 
@@ -21,6 +30,7 @@ class TaskOutcome(Enum):
 OUTCOMES: Final[tuple[tuple[type[SluiceError], TaskOutcome], ...]] = (
     (Fenced, TaskOutcome.SKIP),
     (OutcomeUnknown, TaskOutcome.RETRY),  # steps look before they repeat
+    (FlightTaken, TaskOutcome.WAIT),
     (Retryable, TaskOutcome.RETRY),
     (Permanent, TaskOutcome.FAIL),
     (SluiceError, TaskOutcome.RETRY),
@@ -43,6 +53,10 @@ def airflow_outcomes() -> Iterator[None]:
         match outcome_of(error):
             case TaskOutcome.RETRY:
                 raise
+            case TaskOutcome.WAIT:
+                until = max(error.facts["expires_at"], datetime.now(UTC) + _SHORTEST_WAIT)
+                log.info(log_events.FLIGHT_AWAITED, owner=error.facts["owner"], until=until.isoformat(), message=error.message)
+                raise AirflowRescheduleException(until) from error  # type: ignore[no-untyped-call]
             case TaskOutcome.FAIL:
                 raise AirflowFailException(f"{type(error).__name__}: {error}") from error
             case TaskOutcome.SKIP:

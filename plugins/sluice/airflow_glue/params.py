@@ -46,6 +46,13 @@ def params_form(spec: SyncSpec) -> dict[str, Param]:
             section=_RUN,
             description="Only these shards; nothing is deleted then. Empty: all of them.",
         )
+    form["force"] = Param(
+        default=False,
+        type="boolean",
+        section=_RUN,
+        description="Do all of it again, whatever another run of the same request has brought in or fetched so far. While "
+        "one is at work, this one waits for its end.",
+    )
     form["review"] = Param(
         ReviewMode.POLICY.value,
         type="string",
@@ -76,6 +83,7 @@ def run_request(spec: SyncSpec, params: Mapping[str, Any], origin: Origin) -> Ru
             window=window,
             shards=tuple(params.get("shards") or ()),
             review=params.get("review") or ReviewMode.POLICY,
+            force=params.get("force") or False,
             origin=origin,
         )
     except ValidationError as error:

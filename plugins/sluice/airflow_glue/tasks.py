@@ -11,11 +11,11 @@ from airflow.sdk.exceptions import AirflowSkipException
 from sluice.airflow_glue.params import run_request
 from sluice.airflow_glue.shard_groups import fetch_group, spread, transform_group
 from sluice.airflow_glue.workplace import working
-from sluice.errors import NotFound, ReviewNotApproved, RunIncomplete
-from sluice.model.base import ShardKey
-from sluice.model.lifecycle import RunStatus, ShardStatus, Step, Verdict
+from sluice.errors import FlightTaken, NotFound, ReviewNotApproved, RunIncomplete
+from sluice.model.base import RunId, ShardKey
+from sluice.model.lifecycle import RunEvent, RunStatus, ShardStatus, Step, Verdict
 from sluice.model.review import Review
-from sluice.model.run import Origin, Run
+from sluice.model.run import Failure, Origin, Run
 from sluice.model.shard import Shard
 from sluice.ports import Services
 
@@ -32,7 +32,7 @@ class SyncTasks:
     asset: Asset
 
     def admit(self) -> Report:
-        """Open the run that the params ask for."""
+        """Open the run that the params ask for. One that follows waits without a worker; one whose end is another's skips."""
         from sluice.flow.admission import admit
 
         with working(Step.ADMIT, self.include) as work:
@@ -40,6 +40,10 @@ class SyncTasks:
             origin = Origin(dag_id=dag_run.dag_id, dag_run_id=dag_run.run_id)
             request = run_request(work.services.spec(self.sync), work.context["params"], origin)
             run = admit(work.services, request, work.run_id)
+            if run.is_following:
+                raise _followed(work.services, run)
+            if run.follows is not None:
+                raise AirflowSkipException(f"run {run.id} is {run.status}, as run {run.follows} of the same request is")
             return {"run": run.id, "mode": run.mode.value, "request_key": run.request_key}
 
     def shard(self) -> list[dict[str, object]]:
@@ -61,7 +65,7 @@ class SyncTasks:
 
     def transform(self, group: dict[str, Any]) -> Report:
         """Transform those of a group's shards that were fetched."""
-        from sluice.flow.transformer import transform
+        from sluice.flow.redo import transform
 
         with working(Step.TRANSFORM, self.include) as work:
             transform_shard = partial(transform, work.services, work.run_id)
@@ -69,7 +73,7 @@ class SyncTasks:
 
     def review(self) -> Report:
         """Compare the shards that came in with the ledger."""
-        from sluice.flow.reviewer import review
+        from sluice.flow.redo import review
 
         with working(Step.REVIEW, self.include) as work:
             made = review(work.services, work.run_id)
@@ -82,7 +86,7 @@ class SyncTasks:
 
     def publish(self) -> Report:
         """Publish what was approved, and emit the asset event; skip where there is nothing to publish, or no approval."""
-        from sluice.flow.publisher import publish
+        from sluice.flow.redo import publish
 
         with working(Step.PUBLISH, self.include) as work:
             review = work.services.reviews.latest(work.run_id)
@@ -107,12 +111,40 @@ class SyncTasks:
 
         with working(Step.SETTLE, self.include) as work:
             try:
-                run = settle(work.services, work.run_id)
+                run = work.services.runs.get(work.run_id)
             except NotFound as error:
                 raise RunIncomplete("the run was never opened: the log of the task `admit` says why") from error
+            run = _stopped_following(work.services, run) if run.is_following else settle(work.services, run.id)
             if run.status in {RunStatus.FAILED, RunStatus.PARTIAL}:
                 raise RunIncomplete(what_to_mend(work.services, run), status=run.status.value)
-            return {"run": run.id, "status": run.status.value}
+            return {"run": run.id, "status": run.status.value, **_whose_outcome(work.services, run)}
+
+
+def _followed(services: Services, run: Run) -> FlightTaken:
+    """Return why the run waits, and when it looks again: its owner's lease has been renewed by then, or has run out."""
+    policy = services.policy(run.stage)
+    return FlightTaken(
+        f"run {run.id} follows run {run.follows}, which works on the same request",
+        owner=run.follows,
+        expires_at=services.clock.now() + min(policy.lease_ttl, policy.wait_timeout),
+    )
+
+
+def _stopped_following(services: Services, run: Run) -> Run:
+    """End a run whose admission gave up while it followed."""
+    message = f"it waits for run {run.follows} no longer: the log of the task `admit` says why"
+    return services.runs.end(run, RunEvent.FAIL, Failure(error=RunIncomplete.__name__, message=message))
+
+
+def _whose_outcome(services: Services, run: Run) -> Report:
+    """Return the run that this one followed, or whose result it has, and what that one has published."""
+    from sluice.flow.pinned_spec import pinned_spec
+
+    if run.follows is None:
+        return {}
+    review = services.reviews.latest(run.follows)
+    publication = services.ledger(pinned_spec(services, run)).publication_of(review.id) if review else None
+    return {"follows": run.follows, "publication": publication.id if publication else None}
 
 
 def _keys(group: dict[str, Any]) -> list[ShardKey]:
@@ -135,6 +167,8 @@ def _by(review: Review) -> str:
 
 def what_to_mend(services: Services, run: Run) -> str:
     """Say, for a person who looks at a red DagRun, what failed and what to clear."""
+    if run.follows is not None:
+        return _what_to_mend_elsewhere(services, run, run.follows)
     failed = [shard for shard in services.shards.of(run.id) if shard.status not in {ShardStatus.SUCCEEDED, ShardStatus.SKIPPED}]
     lines = [f"run {run.id} ended {run.status}"]
     if run.failure:
@@ -150,4 +184,15 @@ def what_to_mend(services: Services, run: Run) -> str:
         )
     elif run.failure is None or run.failure.error != ReviewNotApproved.__name__:
         lines.append("to go on, clear the task that failed, with downstream")
+    return "\n".join(lines)
+
+
+def _what_to_mend_elsewhere(services: Services, run: Run, follows: RunId) -> str:
+    """Say the same of a run that another one's failure has ended."""
+    owner = services.runs.get(follows)
+    place = f"DagRun {owner.origin.dag_run_id} of {owner.origin.dag_id}" if owner.origin.is_airflow else "`sluice run --inline`"
+    lines = [f"run {run.id} ended {run.status}; it followed run {owner.id} ({place}), which is {owner.status}"]
+    if run.failure:
+        lines.append(f"{run.failure.error}: {run.failure.message}")
+    lines.append(f"see what run {owner.id} lacks, and mend it there; to try here, clear the task `admit`, with downstream")
     return "\n".join(lines)

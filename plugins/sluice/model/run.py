@@ -133,6 +133,11 @@ class Run(Frozen):
         return self.follows is not None and self.status is RunStatus.WAITING
 
     @property
+    def worked_by(self) -> RunId:
+        """The run whose work its outcome is."""
+        return self.follows or self.id
+
+    @property
     def log_context(self) -> dict[str, str]:
         """The fields every log event of this run carries."""
         return {"sync": self.sync, "stage": self.stage, "run": self.id}
