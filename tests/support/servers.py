@@ -57,7 +57,8 @@ def clear(folder: Path) -> None:
     """End the servers that still run in a session's folder, and remove it."""
     PostgresServer(folder / "postgres").stop_leftover()
     S3Server(folder / "s3", "unused").stop_leftover()
-    processes.stop_recorded(folder / "supplier" / "pid.json")
+    for record in [folder / "supplier" / "pid.json", *folder.rglob("pids/*.json")]:
+        processes.stop_recorded(record)
     shutil.rmtree(folder, ignore_errors=True)
 
 
