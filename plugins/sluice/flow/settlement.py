@@ -8,6 +8,7 @@ from sluice import log_events
 from sluice.flow.entering import entered
 from sluice.flow.pinned_spec import pinned_spec
 from sluice.guard.log_level import logged_from
+from sluice.guard.takeover import is_taken_over
 from sluice.model.alert import AlertLevel, alert_for
 from sluice.model.base import RunId
 from sluice.model.lifecycle import (
@@ -54,7 +55,7 @@ def _end(services: Services, run_id: RunId) -> Run:
 
 def _alert(services: Services, run: Run) -> None:
     """Raise an alert, once for each run, if the runs of the sync keep failing. Whose outcome was another's raises none."""
-    if run.status not in (RunStatus.FAILED, RunStatus.PARTIAL) or run.follows is not None:
+    if run.status not in (RunStatus.FAILED, RunStatus.PARTIAL) or run.follows is not None or is_taken_over(run):
         return
     policy = services.policy(run.stage)
     alert = alert_for(services.alerts.failed_in_a_row(run.id), policy.alerts)

@@ -35,3 +35,8 @@ def is_due(earlier: Run, run: Run, dead: Sequence[Run]) -> bool:
 def taken_over_by(successor: RunId) -> Failure:
     """Return what ended a run that died at work."""
     return Failure(error=TAKEN_OVER, message=f"its lease ran out; run {successor} has taken over")
+
+
+def is_taken_over(run: Run) -> bool:
+    """Whether another run goes on from this one, and answers for its outcome."""
+    return run.failure is not None and run.failure.error == TAKEN_OVER and run.follows is None

@@ -36,6 +36,7 @@ class Memory:
     lock: threading.RLock = field(default_factory=threading.RLock)
     runs: dict[RunId, Run] = field(default_factory=dict)
     lease_ttls: dict[RunId, timedelta] = field(default_factory=dict)
+    state_ttls: dict[RunId, timedelta] = field(default_factory=dict)
     follows_since: dict[RunId, datetime] = field(default_factory=dict)
     leases: dict[str, Lease] = field(default_factory=dict)
     shards: dict[tuple[RunId, ShardKey], Shard] = field(default_factory=dict)
@@ -86,7 +87,7 @@ class Memory:
         """Give the run the flight of its request, or raise `FlightTaken`; `Fenced` if another has taken over from it."""
         if rival := self.rival(run.request_key, run.id):
             raise FlightTaken(f"run {rival.owner} of the same request is alive", owner=rival.owner, expires_at=rival.expires_at)
-        if run.failure is not None and run.failure.error == takeover.TAKEN_OVER and run.follows is None:
+        if run.failure is not None and takeover.is_taken_over(run):
             raise Fenced(f"run {run.id} is over: {run.failure.message}", run=run.id)
         ttl = self.lease_ttls[run.id] if ttl is None else ttl
         self.leases[run.request_key] = Lease(run.id, self.clock.now() + ttl)
