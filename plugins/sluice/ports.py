@@ -157,6 +157,29 @@ class PointerStore(Protocol):
 
 
 class ReviewStore(Protocol):
+Holder = Run | Shard
+"""Who works, and shows a token for it: a run at one of its steps, or a shard that was claimed."""
+
+
+class RedoStore(Protocol):
+    """Steps that are due again, since what they stored is lost. Each mark is one transaction; `Fenced` on an older token."""
+
+    def fetch_again(self, shard: ShardKey, holder: Holder) -> None:
+        """Let a shard begin again from its first page, `pending`, in a new epoch; its watermark stays.
+
+        Its artifacts and the run's diffs count no more. Raises `IllegalTransition` for a shard that is skipped.
+        """
+
+    def map_again(self, shard: ShardKey, chunks: Sequence[int], holder: Holder) -> None:
+        """Let some chunks of a shard be mapped again; their rows and rejects count no more. The shard is `pending`.
+
+        What was fetched stays. Raises `IllegalTransition` for a shard that is skipped.
+        """
+
+    def review_again(self, run: Run) -> None:
+        """Let the run be reviewed again; its diffs count no more."""
+
+
     """Reviews and the decisions about them."""
 
     def save(self, review: Review, run: Run) -> Review:
@@ -539,3 +562,4 @@ class Services:
 
 Remember = Callable[[Sequence[ObjectKey]], Mapping[ObjectKey, Remembered]]
 """Looks up what the ledger remembers of some objects."""
+    redos: RedoStore

@@ -14,6 +14,7 @@ from sluice.adapters.state import (
     PostgresDeadLetterStore,
     PostgresPointerStore,
     PostgresProgressStore,
+    PostgresRedoStore,
     PostgresReviewStore,
     PostgresRunStore,
     PostgresShardStore,
@@ -26,6 +27,7 @@ from sluice.ports import (
     DeadLetterStore,
     PointerStore,
     ProgressStore,
+    RedoStore,
     ReviewStore,
     RunStore,
     ShardStore,
@@ -37,6 +39,7 @@ from tests.unit.fakes.dead_letter_store import MemoryDeadLetterStore
 from tests.unit.fakes.memory import Memory
 from tests.unit.fakes.pointer_store import MemoryPointerStore
 from tests.unit.fakes.progress_store import MemoryProgressStore
+from tests.unit.fakes.redo_store import MemoryRedoStore
 from tests.unit.fakes.review_store import MemoryReviewStore
 from tests.unit.fakes.run_store import MemoryRunStore
 from tests.unit.fakes.shard_store import MemoryShardStore
@@ -50,6 +53,7 @@ class Stores:
     runs: RunStore
     shards: ShardStore
     pointers: PointerStore
+    redos: RedoStore
     reviews: ReviewStore
     dead_letters: DeadLetterStore
     watermarks: WatermarkStore
@@ -69,6 +73,7 @@ def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
             MemoryRunStore(memory),
             MemoryShardStore(memory),
             MemoryPointerStore(memory),
+            MemoryRedoStore(memory),
             MemoryReviewStore(memory),
             MemoryDeadLetterStore(memory),
             MemoryWatermarkStore(memory),
@@ -83,6 +88,7 @@ def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
         PostgresRunStore(database),
         PostgresShardStore(database),
         PostgresPointerStore(database),
+        PostgresRedoStore(database),
         PostgresReviewStore(database),
         PostgresDeadLetterStore(database),
         PostgresWatermarkStore(database),

@@ -49,7 +49,8 @@ def fetch_group(store: ShardStore, run: RunId, keys: Sequence[ShardKey], fetch: 
 def transform_group(store: ShardStore, run: RunId, keys: Sequence[ShardKey], transform: Work) -> list[Shard]:
     """Transform those of the group's shards that were fetched; raise `ShardsFailed` naming each that failed."""
     state = _state(store, run)
-    fetched = [key for key in keys if _is_fetched(state[key])]
+    # One that began again since it was fetched is fetched by its transformation.
+    fetched = [key for key in keys if _is_fetched(state[key]) or state[key].epoch]
     if not fetched:
         raise ShardsFailed(f"nothing was fetched of {', '.join(keys)}, so there is nothing to transform")
     if len(keys) == 1:

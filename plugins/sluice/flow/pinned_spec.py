@@ -1,22 +1,28 @@
 """The spec a run was admitted with: a run in, its spec out, whatever has become of the YAML since."""
 
+import hashlib
+
 from pydantic import ValidationError
 
-from sluice.errors import NotFound, SpecInvalid
-from sluice.model.artifact import ArtifactKind
+from sluice.errors import ArtifactCorrupt, NotFound, SpecInvalid
+from sluice.flow.damage import note
+from sluice.model.artifact import ArtifactKind, Pointer
 from sluice.model.run import Run
 from sluice.model.spec import SyncSpec
 from sluice.ports import Services
 
 
 def pinned_spec(services: Services, run: Run) -> SyncSpec:
-    """Return the copy of the spec that admission stored for the run."""
+    """Return the copy of the spec that admission stored for the run; where that was lost, store it again from its YAML.
+
+    Raises `NotFound` if the YAML is another one by now.
+    """
     pointers = services.pointers.of(run.id, ArtifactKind.SPEC)
     if not pointers:
         raise NotFound(f"run {run.id} has no pinned spec: its admission did not come to its end, so admit it again", run=run.id)
     pointer = pointers[-1]
     try:
-        return SyncSpec.model_validate_json(services.artifacts.get(pointer))
+        return SyncSpec.model_validate_json(_stored(services, run, pointer))
     except ValidationError as exc:
         raise SpecInvalid(
             [
@@ -25,3 +31,26 @@ def pinned_spec(services: Services, run: Run) -> SyncSpec:
                 for problem in exc.errors(include_input=False, include_url=False)
             ]
         ) from exc
+
+
+def _stored(services: Services, run: Run, pointer: Pointer) -> bytes:
+    try:
+        return services.artifacts.get(pointer)
+    except ArtifactCorrupt as error:
+        note(services, pointer, error)
+        spec = _spec_of_today(services, run)
+        if hashlib.sha256(spec).hexdigest() != pointer.sha256:
+            raise NotFound(
+                f"{error.message}, and the YAML of {run.sync} is not the one it was made of: put that back, or start a new run",
+                run=run.id,
+            ) from error
+        services.artifacts.put(pointer.ref, spec, pointer.records, pointer.expires_at)
+        return spec
+
+
+def _spec_of_today(services: Services, run: Run) -> bytes:
+    """Return the spec as its YAML has it now, as admission would store it; nothing, if that cannot be read."""
+    try:
+        return services.spec(run.sync).model_dump_json().encode()
+    except SpecInvalid:
+        return b""

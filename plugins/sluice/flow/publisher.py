@@ -5,8 +5,9 @@ from typing import Final
 import structlog
 
 from sluice import log_events
-from sluice.errors import ApprovalVoid, Fenced, NothingToReview, ReviewNotApproved
+from sluice.errors import ApprovalVoid, Fenced, NothingToReview, RedoNeeded, ReviewNotApproved
 from sluice.flow import outbox
+from sluice.flow.damage import intact, is_void
 from sluice.flow.digest import review_digest
 from sluice.flow.entering import Entry, entered
 from sluice.flow.pinned_spec import pinned_spec
@@ -40,6 +41,8 @@ def publish(services: Services, run_id: RunId, *, is_repeated: bool = False) -> 
             raise NothingToReview(f"run {run_id} has no review yet")
         if review.verdict not in APPROVALS:
             raise ReviewNotApproved(f"review {review.id} is {review.verdict}", verdict=str(review.verdict))
+        if is_void(services, review):
+            raise RedoNeeded(f"review {review.id} is void: its diff was lost, or some of what it is of", review=review.id)
         spec = pinned_spec(services, run)
         publication = services.ledger(spec).publication_of(review.id)
         if publication is not None:
@@ -77,12 +80,17 @@ def _apply(services: Services, entry: Entry, spec: SyncSpec, review: Review) -> 
 
 def _publish_once(services: Services, entry: Entry, target: Target, review: Review) -> Publication:
     artifacts = rows_artifacts(services, entry.run.id)
-    diff = services.artifacts.get(review.diff)
-    with target.publishing(entry.run.token, entry.policy.no_progress_timeout) as publishing:
+    with (
+        intact(services, review.diff, entry.run) as diff,
+        target.publishing(entry.run.token, entry.policy.no_progress_timeout) as publishing,
+    ):
         if found := publishing.find(review.id):
             return found
         for shard, seq in publishing.load(diff, with_deletes=review.verdict is not Verdict.APPROVED_WITHOUT_DELETES):
-            publishing.load_rows(shard, seq, services.artifacts.get(artifacts[shard, seq]))
+            if (shard, seq) not in artifacts:
+                raise RedoNeeded(f"the rows of shard {shard}, chunk {seq}, were lost and are not made again yet", shard=shard)
+            with intact(services, artifacts[shard, seq], entry.run) as rows:
+                publishing.load_rows(shard, seq, rows)
             entry.pulse.moved()
         undo = _keep_before_images(services, publishing, entry, review)
         entry.pulse.moved()
@@ -107,10 +115,12 @@ def _close_dead_letters(services: Services, run: Run, arrived: list[ShardKey]) -
     """Close the dead letters of objects that came right, whether that changed them or not; most syncs have none open."""
     if not services.dead_letters.open_for(run.sync, 1):
         return
-    rejected = {reject.key for reject in rejects_of(services, run.id, arrived)}
+    rejected = {reject.key for reject in rejects_of(services, run, arrived)}
     for (shard, _), pointer in rows_artifacts(services, run.id).items():
         if shard in arrived:
-            services.dead_letters.close(run.sync, sorted(keys_of(services.artifacts.get(pointer)) - rejected))
+            with intact(services, pointer, run) as rows:
+                keys = keys_of(rows)
+            services.dead_letters.close(run.sync, sorted(keys - rejected))
 
 
 def _advance_watermarks(services: Services, run: Run, spec: SyncSpec, arrived: list[Shard]) -> None:

@@ -9,6 +9,7 @@ import structlog
 from sluice import log_events
 from sluice.checks.policy import Judgement, judge
 from sluice.errors import NothingToReview
+from sluice.flow.damage import intact, is_void
 from sluice.flow.digest import content_digest, review_digest
 from sluice.flow.entering import Entry, entered
 from sluice.flow.pinned_spec import pinned_spec
@@ -31,7 +32,8 @@ log: Final = structlog.get_logger()
 def review(services: Services, run_id: RunId) -> Review:
     """Compare what came in with the ledger, judge it by the spec's policy, and keep the review.
 
-    Raises `NothingToReview` if no shard came through, and `TargetMismatch` if the result could not be published.
+    Raises `NothingToReview` if no shard came through, `TargetMismatch` if the result could not be published, and `RedoNeeded`
+    where stored bytes were lost.
     """
     with entered(services, run_id, Step.REVIEW) as entry:
         run = entry.run
@@ -43,7 +45,9 @@ def review(services: Services, run_id: RunId) -> Review:
         if not arrived:
             raise NothingToReview(f"run {run_id}: {NothingToReview.__doc__}")
         spec = pinned_spec(services, run)
-        rejects = rejects_of(services, run_id, arrived)
+        if latest is not None and _is_published(services, spec, latest, shards):
+            return latest
+        rejects = rejects_of(services, run, arrived)
         scope = DiffScope(complete=_is_complete(spec, run, shards, rejects), transformer_version=run.transformer_version)
         target = services.target(spec)
         target.check()
@@ -61,10 +65,17 @@ def review(services: Services, run_id: RunId) -> Review:
         return _keep(services, run, diff, figures, judge(spec.review, figures, run.mode, run.review))
 
 
+def _is_published(services: Services, spec: SyncSpec, latest: Review, shards: list[Shard]) -> bool:
+    """Whether all that came in was published by that review, so that there is nothing left to review."""
+    published = latest.covers(shards) and not is_void(services, latest)
+    return published and services.ledger(spec).publication_of(latest.id) is not None
+
+
 def _stage(services: Services, diffing: Diffing, entry: Entry, arrived: Iterable[ShardKey], rejects: Iterable[Reject]) -> None:
     for (shard, seq), pointer in rows_artifacts(services, entry.run.id).items():
         if shard in arrived:
-            diffing.stage(shard, seq, services.artifacts.get(pointer))
+            with intact(services, pointer, entry.run) as rows:
+                diffing.stage(shard, seq, rows)
             entry.pulse.moved()
     diffing.stage_rejected([reject.key for reject in rejects if reject.key is not None])
 
@@ -107,7 +118,8 @@ def _keep(services: Services, run: Run, diff: Pointer, figures: Figures, judgeme
 def _map_again(services: Services, run: Run, spec: SyncSpec, shard: Shard, seq: int) -> bytes:
     """Map a chunk in full, since the ledger forgot meanwhile what the transformer left out for its sake."""
     raw = next(raw for raw in services.pointers.of(run.id, ArtifactKind.RAW, shard.key) if raw.ref.seq == seq)
-    mapped = Mapper(spec).map_chunk(services.codec.pages(services.artifacts.get(raw)), raw.key, lambda _: {})
+    with intact(services, raw, run) as chunk:
+        mapped = Mapper(spec).map_chunk(services.codec.pages(chunk), raw.key, lambda _: {})
     ref = ArtifactRef(
         sync=run.sync,
         run=run.id,

@@ -2,9 +2,14 @@
 
 from collections.abc import Iterable
 
+from pydantic import ValidationError
+
+from sluice.errors import ArtifactCorrupt
+from sluice.flow.damage import intact
 from sluice.model.artifact import ArtifactKind, Pointer
 from sluice.model.base import RunId, ShardKey
 from sluice.model.reject import Reject
+from sluice.model.run import Run
 from sluice.ports import Services
 
 
@@ -17,7 +22,18 @@ def rows_artifacts(services: Services, run: RunId) -> dict[tuple[ShardKey, int],
     return {(ShardKey(pointer.ref.shard or ""), pointer.ref.seq): pointer for pointer in pointers}
 
 
-def rejects_of(services: Services, run: RunId, shards: Iterable[ShardKey]) -> list[Reject]:
-    """Return what could not be taken in of some shards."""
-    pointers = [pointer for shard in sorted(shards) for pointer in services.pointers.of(run, ArtifactKind.REJECTS, shard)]
-    return [Reject.model_validate_json(line) for pointer in pointers for line in services.artifacts.get(pointer).splitlines()]
+def rejects_of(services: Services, run: Run, shards: Iterable[ShardKey]) -> list[Reject]:
+    """Return what could not be taken in of some shards; raise `RedoNeeded` where it was lost."""
+    rejects: list[Reject] = []
+    for shard in sorted(shards):
+        for pointer in services.pointers.of(run.id, ArtifactKind.REJECTS, shard):
+            with intact(services, pointer, run) as lines:
+                rejects += _read(lines)
+    return rejects
+
+
+def _read(lines: bytes) -> list[Reject]:
+    try:
+        return [Reject.model_validate_json(line) for line in lines.splitlines()]
+    except ValidationError as exc:
+        raise ArtifactCorrupt("the lines of a rejects artifact cannot be read") from exc

@@ -11,6 +11,7 @@ from structlog.contextvars import bound_contextvars
 
 from sluice import log_events
 from sluice.errors import NotFound, Permanent, ShardsFailed
+from sluice.flow.damage import intact
 from sluice.flow.digest import content_digest
 from sluice.flow.entering import entered_for_a_shard, heartbeat_of
 from sluice.flow.pinned_spec import pinned_spec
@@ -34,7 +35,8 @@ _DONE: Final = (ShardStatus.SUCCEEDED, ShardStatus.SKIPPED)
 def transform(services: Services, run_id: RunId, shard_key: ShardKey) -> Shard:
     """Map every chunk of the shard that has not been mapped yet. Running it again changes nothing.
 
-    Raises `ShardsFailed`, and leaves the shard as it is, if it has not been fetched to its end.
+    Raises `ShardsFailed`, and leaves the shard as it is, if it has not been fetched to its end; `RedoNeeded` where stored bytes
+    were lost.
     """
     shard = _standing(services, run_id, shard_key)
     if shard.status in _DONE:
@@ -75,15 +77,17 @@ def _transform(services: Services, run: Run, shard: Shard, pulse: Heartbeat) -> 
     for raw in services.pointers.of(run.id, ArtifactKind.RAW, shard.key):
         chunk_mark = None
         if raw.ref.seq not in done:
-            mapped = mapper.map_chunk(
-                services.codec.pages(services.artifacts.get(raw)),
-                raw.key,
-                lambda keys: ledger.remembered(run.sync, run.transformer_version, keys),
-            )
+            with intact(services, raw, shard) as chunk:
+                mapped = mapper.map_chunk(
+                    services.codec.pages(chunk),
+                    raw.key,
+                    lambda keys: ledger.remembered(run.sync, run.transformer_version, keys),
+                )
             _store(services, run, shard, raw, mapped)
             chunk_mark = mapped.high_mark
         elif watermark_type:
-            chunk_mark = high_mark_of(services.artifacts.get(done[raw.ref.seq]))
+            with intact(services, done[raw.ref.seq], shard) as rows:
+                chunk_mark = high_mark_of(rows)
         if watermark_type:
             mark = higher(mark, chunk_mark, watermark_type)
         pulse.moved()

@@ -1,6 +1,7 @@
 """Rows of exact values come in; their hashes and their Parquet file go out."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 import msgspec
@@ -9,6 +10,7 @@ import pyarrow.parquet as pq
 import xxhash
 from msgspec import Raw
 
+from sluice.errors import ArtifactCorrupt
 from sluice.mapping.exact import ExactType
 from sluice.model import rows
 from sluice.model.base import ObjectKey
@@ -82,13 +84,24 @@ class RowsFile:
         return bytes(sink.getvalue())
 
 
+@contextmanager
+def readable() -> Iterator[None]:
+    """Raise `ArtifactCorrupt` where the block finds bytes that are no Parquet file."""
+    try:
+        yield
+    except (pa.ArrowException, OSError) as exc:
+        raise ArtifactCorrupt(f"the bytes of a Parquet artifact cannot be read: {exc}") from exc
+
+
 def high_mark_of(data: bytes) -> str | None:
-    """Return the high mark that a rows file carries."""
-    metadata = pq.read_schema(pa.BufferReader(data)).metadata or {}
+    """Return the high mark that a rows file carries; raise `ArtifactCorrupt` if it is none."""
+    with readable():
+        metadata = pq.read_schema(pa.BufferReader(data)).metadata or {}
     mark = metadata.get(_HIGH_MARK)
     return None if mark is None else str(mark, "utf-8")
 
 
 def keys_of(data: bytes) -> set[ObjectKey]:
-    """Return the keys of the objects in a rows file."""
-    return set(pq.read_table(pa.BufferReader(data), columns=[rows.KEY])[rows.KEY].to_pylist())
+    """Return the keys of the objects in a rows file; raise `ArtifactCorrupt` if it is none."""
+    with readable():
+        return set(pq.read_table(pa.BufferReader(data), columns=[rows.KEY])[rows.KEY].to_pylist())

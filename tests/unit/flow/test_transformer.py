@@ -1,5 +1,7 @@
 """Transforming: what a shard's chunks become, in which order it is kept, and what is left of it when something goes wrong."""
 
+import re
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -10,7 +12,7 @@ import pytest
 from structlog.contextvars import get_contextvars
 from structlog.testing import capture_logs
 
-from sluice.errors import ArtifactCorrupt, ArtifactsUnavailable, Fenced, NotFound, ShardsFailed, SupplierRefused
+from sluice.errors import ArtifactsUnavailable, Fenced, NotFound, RedoNeeded, SchemaOutdated, ShardsFailed, SupplierRefused
 from sluice.flow.fetcher import fetch
 from sluice.flow.sharder import plan_shards
 from sluice.flow.transformer import transform
@@ -18,7 +20,7 @@ from sluice.mapping.mapper import Mapper
 from sluice.model import rows
 from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
 from sluice.model.base import ObjectKey, ShardKey
-from sluice.model.ledger import LedgerObject, ObjectState
+from sluice.model.ledger import LedgerObject, ObjectState, Remembered
 from sluice.model.lifecycle import RunEvent, RunStatus, ShardStatus
 from sluice.model.reject import Reject
 from sluice.model.run import Failure
@@ -63,6 +65,21 @@ class Bench:
     def keys(self) -> list[list[str]]:
         """The keys of each chunk's rows."""
         return [[row[rows.KEY] for row in chunk] for chunk in self.rows()]
+
+
+class OutdatedLedger(MemoryLedger):
+    """A ledger that answers so often; then a table is missing."""
+
+    def __init__(self, answers: int) -> None:
+        super().__init__()
+        self._answers = answers
+
+    def remembered(self, sync: str, transformer_version: int, keys: Sequence[ObjectKey]) -> dict[ObjectKey, Remembered]:
+        """Answer, or raise."""
+        if not self._answers:
+            raise SchemaOutdated("no table")
+        self._answers -= 1
+        return super().remembered(sync, transformer_version, keys)
 
 
 TWO_CHUNKS = (page(1, ("a", JUNE), ("b", MAY)), page(2, ("c", MAY), is_last=True))
@@ -198,16 +215,55 @@ def test_a_worker_that_lost_the_shard_stops() -> None:
 def test_a_permanent_error_fails_the_shard() -> None:
     """What only a person can mend is noted with the shard."""
     bench = Bench(*TWO_CHUNKS)
-    (first, second) = bench.pointers(ArtifactKind.RAW)
-    del bench.workshop.artifacts.objects[second.key]
-    message = f"artifact {second.key} is missing"
-    with capture_logs() as logs, pytest.raises(ArtifactCorrupt):
+    bench.ledger = OutdatedLedger(answers=1)
+    with capture_logs() as logs, pytest.raises(SchemaOutdated):
         bench.transform()
     shard = bench.workshop.shard()
-    assert (shard.status, shard.failure) == (ShardStatus.FAILED, Failure(error="ArtifactCorrupt", message=message))
-    assert [pointer.ref.seq for pointer in bench.pointers(ArtifactKind.ROWS)] == [first.ref.seq]
-    told = {"event": "sluice.shard_failed", "error": "ArtifactCorrupt", "message": message, "log_level": "warning"}
+    assert (shard.status, shard.failure) == (ShardStatus.FAILED, Failure(error="SchemaOutdated", message="no table"))
+    assert [pointer.ref.seq for pointer in bench.pointers(ArtifactKind.ROWS)] == [0]
+    told = {"event": "sluice.shard_failed", "error": "SchemaOutdated", "message": "no table", "log_level": "warning"}
     assert logs[-1] == told
+
+
+def test_a_lost_chunk_is_fetched_again() -> None:
+    """The shard begins again from its first page; of what was made of it nothing counts any more."""
+    bench = Bench(*TWO_CHUNKS)
+    (_, second) = bench.pointers(ArtifactKind.RAW)
+    del bench.workshop.artifacts.objects[second.key]
+    with pytest.raises(RedoNeeded, match=f"{re.escape(second.key)} is missing; it is made again"):
+        bench.transform()
+    shard = bench.workshop.shard()
+    assert (shard.status, shard.epoch, shard.cursor, shard.exhausted) == (ShardStatus.PENDING, 1, None, False)
+    assert (bench.pointers(ArtifactKind.RAW), bench.pointers(ArtifactKind.ROWS)) == ([], [])
+    assert bench.workshop.metrics.of("artifact_corrupt", kind="raw") == 1
+
+
+def test_a_chunk_that_cannot_be_read_is_fetched_again() -> None:
+    """Bytes that are as they were stored, and yet no chunk, are as good as lost."""
+    bench = Bench(page(1, ("a", JUNE), is_last=True))
+    (raw,) = bench.pointers(ArtifactKind.RAW)
+    nonsense = bench.workshop.artifacts.put(raw.ref, (9).to_bytes(8), records=1, expires_at=None)
+    bench.services.pointers.add(nonsense)
+    with pytest.raises(RedoNeeded):
+        bench.transform()
+    assert bench.workshop.shard().epoch == 1
+
+
+def test_lost_rows_are_mapped_again_all_at_once() -> None:
+    """Where the mark of a chunk that was done is read, all lost rows of the shard are due again, and no page is fetched."""
+    bench = Bench(*TWO_CHUNKS)
+    bench.transform()
+    for pointer in bench.pointers(ArtifactKind.ROWS):
+        del bench.workshop.artifacts.objects[pointer.key]
+    place = RUN, NORTH
+    bench.workshop.memory.shards[place] = bench.workshop.shard().model_copy(update={"status": ShardStatus.RUNNING})
+    with pytest.raises(RedoNeeded):
+        bench.transform()
+    assert bench.pointers(ArtifactKind.ROWS) == []
+    assert (bench.workshop.shard().status, bench.workshop.shard().exhausted) == (ShardStatus.PENDING, True)
+    assert bench.workshop.metrics.of("artifact_corrupt", kind="rows") == 2
+    assert bench.transform().status is ShardStatus.SUCCEEDED
+    assert bench.keys() == [["a", "b"], ["c"]]
 
 
 def test_a_shard_that_is_not_fetched_stays_as_it_is() -> None:
@@ -236,12 +292,11 @@ def test_an_unknown_shard_is_named() -> None:
 def test_an_ended_run_is_reopened() -> None:
     """Clearing the task of a shard that failed here comes straight to transforming, and goes on."""
     bench = Bench(*TWO_CHUNKS)
-    (raw, _) = bench.pointers(ArtifactKind.RAW)
-    data = bench.workshop.artifacts.objects.pop(raw.key)
-    with pytest.raises(ArtifactCorrupt):
+    bench.ledger = OutdatedLedger(answers=0)
+    with pytest.raises(SchemaOutdated):
         bench.transform()
     bench.services.runs.end(bench.workshop.memory.runs[RUN], RunEvent.FAIL)
-    bench.workshop.artifacts.objects[raw.key] = data
+    bench.ledger = MemoryLedger()
     assert bench.transform().status is ShardStatus.SUCCEEDED
     assert bench.workshop.memory.runs[RUN].status is RunStatus.RUNNING
 

@@ -31,6 +31,7 @@ from tests.unit.fakes.metrics import MemoryMetrics
 from tests.unit.fakes.pointer_store import MemoryPointerStore
 from tests.unit.fakes.progress_store import MemoryProgressStore
 from tests.unit.fakes.rebuild_store import MemoryRebuildStore
+from tests.unit.fakes.redo_store import MemoryRedoStore
 from tests.unit.fakes.review_store import MemoryReviewStore
 from tests.unit.fakes.run_store import MemoryRunStore
 from tests.unit.fakes.shard_store import MemoryShardStore
@@ -100,6 +101,7 @@ class Workshop:
             runs=MemoryRunStore(self.memory),
             shards=self.shards or MemoryShardStore(self.memory),
             pointers=MemoryPointerStore(self.memory),
+            redos=MemoryRedoStore(self.memory),
             reviews=MemoryReviewStore(self.memory),
             rebuilds=MemoryRebuildStore(self.memory),
             progress=MemoryProgressStore(self.memory),

@@ -9,6 +9,7 @@ from sluice.adapters.state.progress import PostgresProgressStore
 from sluice.adapters.state.rates import PostgresRateStore
 from sluice.adapters.state.rebuilds import PostgresRebuildStore
 from sluice.adapters.state.reviews import PostgresReviewStore
+from sluice.adapters.state.redos import PostgresRedoStore
 from sluice.adapters.state.runs import PostgresRunStore
 from sluice.adapters.state.shards import PostgresShardStore
 from sluice.adapters.state.watermarks import PostgresWatermarkStore
@@ -24,6 +25,7 @@ __all__ = [
     "PostgresRebuildStore",
     "PostgresReviewStore",
     "PostgresRunStore",
+    "PostgresRedoStore",
     "PostgresShardStore",
     "PostgresWatermarkStore",
 ]

@@ -10,13 +10,16 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 from psycopg import sql
 
+from sluice.mapping.columns import readable
+
 _WRITING: Final = pa_csv.WriteOptions(include_header=False, quoting_style="all_valid")
 _BATCH_ROWS: Final = 16_384
 
 
 def read_parquet(data: bytes) -> pa.Table:
-    """Return the table a Parquet artifact holds."""
-    return pq.read_table(pa.BufferReader(data))
+    """Return the table a Parquet artifact holds; raise `ArtifactCorrupt` if it is none."""
+    with readable():
+        return pq.read_table(pa.BufferReader(data))
 
 
 def write_parquet(table: pa.Table) -> bytes:

@@ -1,0 +1,92 @@
+"""Damaged artifacts: a pointer goes in; its bytes come out, or the step that stored them is marked to be done again.
+
+What is missing, differs from its sha-256 or cannot be read is never passed on. `RedoNeeded` says that a mark was made: whoever
+goes on from there does first what is due again. A store that cannot be reached is no damage, and passes as it is.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import structlog
+
+from sluice import log_events
+from sluice.errors import ArtifactCorrupt, RedoNeeded
+from sluice.model.artifact import ArtifactKind, Pointer
+from sluice.model.base import RunId, ShardKey
+from sluice.model.lifecycle import ShardStatus
+from sluice.model.review import Review
+from sluice.model.run import Run
+from sluice.model.shard import Shard
+from sluice.ports import Holder, Services
+
+log: Final = structlog.get_logger()
+
+_MAPPED: Final = (ArtifactKind.ROWS, ArtifactKind.REJECTS)
+
+
+@contextmanager
+def intact(services: Services, pointer: Pointer, holder: Holder) -> Iterator[bytes]:
+    """Yield the bytes of an artifact. Where they or what the block finds in them is damaged, mark it and raise `RedoNeeded`."""
+    try:
+        yield services.artifacts.get(pointer)
+    except ArtifactCorrupt as error:
+        _mark(services, pointer, holder, error)
+        raise RedoNeeded(f"{error.message}; it is made again", artifact=pointer.key, kind=str(pointer.ref.kind)) from error
+
+
+def note(services: Services, pointer: Pointer, error: ArtifactCorrupt) -> None:
+    """Count and log an artifact that was lost or damaged."""
+    services.metrics.count("artifact_corrupt", kind=str(pointer.ref.kind))
+    log.warning(log_events.ARTIFACT_CORRUPT, artifact=pointer.key, kind=str(pointer.ref.kind), message=error.message)
+
+
+def is_void(services: Services, review: Review) -> bool:
+    """Whether the diff of a review counts no more: what was decided about it then counts for nothing."""
+    return review.diff.ref not in {pointer.ref for pointer in services.pointers.of(review.run, ArtifactKind.DIFF)}
+
+
+def _mark(services: Services, pointer: Pointer, holder: Holder, error: ArtifactCorrupt) -> None:
+    """Mark the step that stored the artifact, or raise the error again where no step stores it anew."""
+    note(services, pointer, error)
+    shard, kind = pointer.ref.shard, pointer.ref.kind
+    if kind is ArtifactKind.RAW and shard is not None:
+        services.redos.fetch_again(shard, holder)
+    elif kind in _MAPPED and shard is not None:
+        for key, chunks in _damaged_chunks(services, pointer, holder).items():
+            services.redos.map_again(key, sorted(chunks), holder)
+    elif kind is ArtifactKind.DIFF and isinstance(holder, Run):
+        services.redos.review_again(holder)
+    else:
+        raise error
+
+
+def _damaged_chunks(services: Services, found: Pointer, holder: Holder) -> dict[ShardKey, set[int]]:
+    """Return all chunks whose rows or rejects are damaged: where one is, others may be, and are best made again at once."""
+    chunks: dict[ShardKey, set[int]] = defaultdict(set)
+    for pointer in _mapped_beside(services, holder):
+        if pointer == found or not _is_intact(services, pointer):
+            chunks[ShardKey(pointer.ref.shard or "")].add(pointer.ref.seq)
+    return chunks
+
+
+def _mapped_beside(services: Services, holder: Holder) -> list[Pointer]:
+    """Return the rows and rejects that the holder may mark: those of its shard, or of all shards that came in."""
+    if isinstance(holder, Shard):
+        return _mapped(services, holder.run, [holder.key])
+    arrived = [shard.key for shard in services.shards.of(holder.id) if shard.status is ShardStatus.SUCCEEDED]
+    return _mapped(services, holder.id, arrived)
+
+
+def _mapped(services: Services, run: RunId, shards: list[ShardKey]) -> list[Pointer]:
+    return [pointer for shard in shards for kind in _MAPPED for pointer in services.pointers.of(run, kind, shard)]
+
+
+def _is_intact(services: Services, pointer: Pointer) -> bool:
+    try:
+        services.artifacts.get(pointer)
+    except ArtifactCorrupt as error:
+        note(services, pointer, error)
+        return False
+    return True
