@@ -156,7 +156,6 @@ class PointerStore(Protocol):
         """Return the pointers of one kind, ordered by shard and seq."""
 
 
-class ReviewStore(Protocol):
 Holder = Run | Shard
 """Who works, and shows a token for it: a run at one of its steps, or a shard that was claimed."""
 
@@ -180,6 +179,7 @@ class RedoStore(Protocol):
         """Let the run be reviewed again; its diffs count no more."""
 
 
+class ReviewStore(Protocol):
     """Reviews and the decisions about them."""
 
     def save(self, review: Review, run: Run) -> Review:
@@ -541,6 +541,7 @@ class Services:
     runs: RunStore
     shards: ShardStore
     pointers: PointerStore
+    redos: RedoStore
     reviews: ReviewStore
     rebuilds: RebuildStore
     dead_letters: DeadLetterStore
@@ -562,4 +563,3 @@ class Services:
 
 Remember = Callable[[Sequence[ObjectKey]], Mapping[ObjectKey, Remembered]]
 """Looks up what the ledger remembers of some objects."""
-    redos: RedoStore

@@ -8,8 +8,8 @@ from sluice.adapters.state.pointers import PostgresPointerStore
 from sluice.adapters.state.progress import PostgresProgressStore
 from sluice.adapters.state.rates import PostgresRateStore
 from sluice.adapters.state.rebuilds import PostgresRebuildStore
-from sluice.adapters.state.reviews import PostgresReviewStore
 from sluice.adapters.state.redos import PostgresRedoStore
+from sluice.adapters.state.reviews import PostgresReviewStore
 from sluice.adapters.state.runs import PostgresRunStore
 from sluice.adapters.state.shards import PostgresShardStore
 from sluice.adapters.state.watermarks import PostgresWatermarkStore
@@ -23,9 +23,9 @@ __all__ = [
     "PostgresProgressStore",
     "PostgresRateStore",
     "PostgresRebuildStore",
+    "PostgresRedoStore",
     "PostgresReviewStore",
     "PostgresRunStore",
-    "PostgresRedoStore",
     "PostgresShardStore",
     "PostgresWatermarkStore",
 ]
