@@ -1,7 +1,7 @@
 # What a developer types. Everything is built from constraints.txt, where each version is pinned by hash.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up test check bench lock clean
+.PHONY: help demo up test celery check bench lock clean
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 unexport PYTHONDONTWRITEBYTECODE VIRTUAL_ENV
@@ -25,6 +25,12 @@ up: $(READY) ## start a local stack and keep it: Postgres, S3, supplier, Airflow
 
 test: $(READY) ## run every test, on servers of its own (ARGS="-k name" for some)
 	@$(BIN)/pytest $(ARGS)
+
+celery: $(READY) ## run the demo's DAG under Celery with two workers that are killed (a part of make test)
+	@$(BIN)/pytest tests/distributed $(ARGS)
+
+chaos: $(READY) ## kill, pause, cut off and fill up whatever a run depends on, wherever it stands
+	@CHAOS=full $(BIN)/pytest tests/chaos tests/distributed $(ARGS)
 
 check: $(READY) ## linters, types, import floors, size and leftovers
 	@$(BIN)/ruff check $(wildcard $(SOURCES))

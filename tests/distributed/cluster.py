@@ -84,11 +84,9 @@ class Cluster:
         return seen
 
     def stop(self) -> None:
-        """End the workers, then Airflow."""
+        """End the workers, which have nothing left to do, then Airflow."""
         for worker in self._workers.values():
-            worker.ask(signal.SIGTERM)
-        for worker in self._workers.values():
-            worker.wait_stopped()
+            worker.stop(signal.SIGKILL)
         self._airflow.stop()
 
 
