@@ -31,7 +31,7 @@ TEMPLATE = "sluice_template"
 def session_folder() -> Iterator[Path]:
     """Yield a folder that the servers' users can reach; end and remove what killed sessions have left."""
     for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        if left.stat().st_uid == os.geteuid() and is_abandoned(left):
+        if is_abandoned(left) and left.stat().st_uid == os.geteuid():
             clear(left)
     folder = Path(tempfile.mkdtemp(prefix=PREFIX))
     folder.chmod(0o711)
