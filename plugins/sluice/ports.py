@@ -13,6 +13,7 @@ from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
 from sluice.model.base import ObjectKey, ReviewId, RunId, ShardKey, Token
 from sluice.model.breaker import Breaker
 from sluice.model.call import Call, CallResult
+from sluice.model.garbage import Garbage, Needed
 from sluice.model.ledger import LedgerObject, ObjectEvent, Outcome, Publication, Remembered
 from sluice.model.lifecycle import RunEvent, RunStatus, Step
 from sluice.model.progress import Progress
@@ -397,6 +398,37 @@ class Source(Protocol):
         """
 
 
+class GarbageStore(Protocol):
+    """What has outlived its time. Everything is done in steps that may be killed at any point, and done again."""
+
+    def syncs(self) -> list[str]:
+        """Return the syncs that have ended runs."""
+
+    def estimate(self, needed: Needed, quiet: timedelta) -> Garbage:
+        """Return what all of the below would remove now, without removing it."""
+
+    def sweep_control(self, quiet: timedelta) -> dict[str, int]:
+        """Remove control state whose time is over; what is known of suppliers, once nobody has asked them for `quiet`."""
+
+    def sweep_session(self) -> dict[str, int]:
+        """Remove events and progress of runs that ended longer ago than their `session_ttl`."""
+
+    def condemn(self, needed: Needed) -> list[str]:
+        """Let expired pointers count no more that nobody needs; return the keys of their bytes.
+
+        Never one that is pinned, of a run that has not ended, or whose bytes a pointer names that has not expired.
+        """
+
+    def removing(self, keys: Sequence[str], needed: Needed) -> AbstractContextManager[list[Pointer]]:
+        """Yield a pointer to each of the condemned bytes that nobody has come to need since.
+
+        What points to them is removed when the block ends without an error. Until then no run of theirs can be gone on with.
+        """
+
+    def sweep_runs(self, needed: Needed) -> int:
+        """Remove ended runs whose `state_ttl` is over, whose artifacts are gone, and which nobody needs."""
+
+
 class SpecReader(Protocol):
     """The files a team edits."""
 
@@ -547,6 +579,7 @@ class Services:
     dead_letters: DeadLetterStore
     watermarks: WatermarkStore
     progress: ProgressStore
+    garbage: GarbageStore
     artifacts: ArtifactStore
     codec: ChunkCodec
     source: Callable[[SyncSpec, StagePolicy], Source]

@@ -1,6 +1,7 @@
 """The contract of `RunStore`."""
 
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from threading import Barrier
 
 import pytest
@@ -9,6 +10,7 @@ from sluice.errors import Fenced, FlightTaken, IllegalTransition, NotFound
 from sluice.model.base import RunId, ShardKey
 from sluice.model.lifecycle import RunEvent, RunStatus, Step
 from sluice.model.run import Failure, Mode, Origin, Run, Window
+from sluice.model.stage import StagePolicy
 from tests.contract.conftest import Stores
 from tests.support.nouns import MINUTE, NOW, OVER, POLICY, a_run
 
@@ -113,6 +115,17 @@ def test_an_ending_is_dated_and_frees_the_flight(stores: Stores, event: RunEvent
     assert ended.failure == (FAILURE if event is RunEvent.FAIL else None)
     assert stores.runs.get(RunId("run-1")) == ended
     assert stores.runs.open(a_run("run-2"), POLICY).status is RunStatus.PENDING
+
+
+@pytest.mark.parametrize("days", [90, 400])
+def test_an_ending_says_until_when_the_run_is_kept(stores: Stores, days: int) -> None:
+    """`state_ttl`: as long as its stage has it; a run that goes on, or does so again, is kept in any case."""
+    policy = StagePolicy.model_validate({"state_ttl": f"{days}d"})
+    assert stores.runs.open(a_run(), policy).expires_at is None
+    ended = stores.runs.end(stores.runs.enter(RunId("run-1"), Step.SETTLE, MINUTE), RunEvent.FAIL)
+    assert ended.finished_at is not None
+    assert ended.expires_at == ended.finished_at + timedelta(days=days)
+    assert stores.runs.enter(RunId("run-1"), Step.FETCH, MINUTE).expires_at is None
 
 
 def test_a_parked_run_waits_without_holding_the_flight(stores: Stores) -> None:

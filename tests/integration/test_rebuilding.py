@@ -9,7 +9,6 @@ from typing import Any
 import psycopg
 import pytest
 import urllib3
-import yaml
 from structlog.testing import capture_logs
 
 from sluice import log_events
@@ -25,11 +24,9 @@ from sluice.model.base import RunId, ShardKey
 from sluice.model.lifecycle import RunEvent, RunStatus, ShardStatus, Step, Verdict
 from sluice.model.run import Origin, ReviewMode, RunRequest
 from sluice.ports import ConnectionInfo, Page, PageRequest, Services, Source
-from sluice.settings import Settings
-from sluice.wiring import open_services
-from tests.support.command_line import copy_project
 from tests.support.nouns import MINUTE, a_decision
 from tests.support.servers import Supplier
+from tests.support.small_project import small_project
 from tests.unit.fakes.metrics import MemoryMetrics
 
 RUN, TOKYO = RunId("run-1"), ShardKey("tokyo")
@@ -52,21 +49,7 @@ def services(
     tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo, supplier: Supplier, metrics: MemoryMetrics
 ) -> Iterator[Services]:
     """All that a run needs, with small pages and a page to a chunk."""
-    include = copy_project(tmp_path) / "include"
-    spec = yaml.safe_load((include / "syncs/hotels.yaml").read_text())
-    spec["source"]["query"]["limit"] = "50"
-    (include / "syncs/hotels.yaml").write_text(yaml.safe_dump(spec))
-    stages = yaml.safe_load((include / "stages.yaml").read_text())
-    stages["defaults"]["chunk_bytes"] = 1
-    (include / "stages.yaml").write_text(yaml.safe_dump(stages))
-
-    class Known:
-        def get(self, conn_id: str) -> ConnectionInfo:
-            known = {"sluice_artifacts": artifacts, "demo_supplier": supplier.connection}
-            return known.get(conn_id, database)
-
-    settings = Settings(include=include, cache=tmp_path / "cache")
-    with open_services(settings, Known(), metrics) as opened:
+    with small_project(tmp_path, database, artifacts, supplier, metrics) as opened:
         yield opened
 
 

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
@@ -19,6 +20,7 @@ from sluice.model.artifact import ArtifactKind
 from sluice.model.base import ObjectKey, ReviewId, RunId, ShardKey, Token
 from sluice.model.breaker import Breaker
 from sluice.model.call import Call, CallResult
+from sluice.model.garbage import Garbage, Needed
 from sluice.model.lifecycle import RunEvent, ShardStatus, Step
 from sluice.model.progress import Progress
 from sluice.model.run import Failure
@@ -32,6 +34,14 @@ RUN, PARIS, REVIEW = RunId("run-1"), ShardKey("paris"), ReviewId("r1")
 SHARD = Shard(run=RUN, key=PARIS, params={}, status=ShardStatus.RUNNING, token=Token(1))
 CALL = Call(key="k", sync="hotels", run=RUN, subject=REVIEW, name="shop")
 FAILURE = Failure(error="CursorStuck", message="twice")
+NOTHING = Garbage(
+    control=dict.fromkeys(("call", "lease", "breaker", "rate"), 0),
+    session=dict.fromkeys(("event", "progress"), 0),
+    artifacts=0,
+    bytes=0,
+    runs=0,
+    kept={},
+)
 HOST = ("shop:443", "hotel-content")
 
 
@@ -61,6 +71,13 @@ ASKED: dict[str, Asked] = {
     "PostgresDeadLetterStore.close": Asked(("hotels", [ObjectKey("h1")]), 0),
     "PostgresDeadLetterStore.open_for": Asked(("hotels", 9), []),
     "PostgresDeadLetterStore.record": Asked((a_run(), PARIS, [a_reject("h1")]), ...),
+    "PostgresGarbageStore.condemn": Asked((Needed(),), []),
+    "PostgresGarbageStore.estimate": Asked((Needed(), MINUTE), NOTHING),
+    "PostgresGarbageStore.removing": Asked((["key"], Needed()), []),
+    "PostgresGarbageStore.sweep_control": Asked((MINUTE,), NOTHING.control),
+    "PostgresGarbageStore.sweep_runs": Asked((Needed(),), 0),
+    "PostgresGarbageStore.sweep_session": Asked((), NOTHING.session),
+    "PostgresGarbageStore.syncs": Asked((), []),
     "PostgresPointerStore.add": Asked((a_pointer(),), NotFound),
     "PostgresPointerStore.of": Asked((RUN, ArtifactKind.RAW), []),
     "PostgresProgressStore.of": Asked((RUN,), {}),
@@ -113,7 +130,11 @@ def call(name: str, database: Any) -> Any:
     """Call a method of a store on that database."""
     kind, method = name.split(".")
     asked = ASKED[name]
-    return getattr(KINDS[kind](database), method)(*asked.arguments, **(asked.named or {}))
+    answer = getattr(KINDS[kind](database), method)(*asked.arguments, **(asked.named or {}))
+    if isinstance(answer, AbstractContextManager):
+        with answer as yielded:
+            return yielded
+    return answer
 
 
 def test_no_method_is_forgotten() -> None:

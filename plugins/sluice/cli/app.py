@@ -9,6 +9,7 @@ from sluice import __version__
 from sluice.cli.boundary import bounded
 from sluice.cli.commands.database import db
 from sluice.cli.commands.doctor import doctor
+from sluice.cli.commands.garbage import gc
 from sluice.cli.commands.review import review
 from sluice.cli.commands.run import run as run_command
 from sluice.cli.commands.runs import ledger, runs, show
@@ -62,6 +63,7 @@ def build_app(airflow: Callable[[], Connections]) -> typer.Typer:
     app.command(rich_help_panel=_LOOK)(bounded(ledger))
     app.add_typer(db, name="db", rich_help_panel=_SETUP)
     app.command(rich_help_panel=_SETUP)(bounded(doctor))
+    app.command(rich_help_panel=_SETUP)(bounded(gc))
     app.command(rich_help_panel=_SETUP)(bounded(up))
     app.command(rich_help_panel=_SETUP)(bounded(demo))
     return app

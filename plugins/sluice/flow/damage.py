@@ -5,7 +5,7 @@ goes on from there does first what is due again. A store that cannot be reached 
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -40,6 +40,24 @@ def note(services: Services, pointer: Pointer, error: ArtifactCorrupt) -> None:
     """Count and log an artifact that was lost or damaged."""
     services.metrics.count("artifact_corrupt", kind=str(pointer.ref.kind))
     log.warning(log_events.ARTIFACT_CORRUPT, artifact=pointer.key, kind=str(pointer.ref.kind), message=error.message)
+
+
+def require_chunks(services: Services, shard: Shard, kind: ArtifactKind, holder: Holder, found: Iterable[int]) -> None:
+    """Raise `RedoNeeded`, and mark the shard, unless an artifact of that kind was found for each of its chunks.
+
+    Pointers go when their time is over. What was fetched so long ago would else be taken for all that there is.
+    """
+    missing = sorted(set(range(shard.chunks)) - set(found))
+    if not missing:
+        return
+    message = f"shard {shard.key} of run {shard.run} has lost the {kind} artifacts of {len(missing)} chunks"
+    services.metrics.count("artifact_corrupt", len(missing), kind=str(kind))
+    log.warning(log_events.ARTIFACT_CORRUPT, shard=shard.key, kind=str(kind), chunks=missing, message=message)
+    if kind is ArtifactKind.RAW:
+        services.redos.fetch_again(shard.key, holder)
+    else:
+        services.redos.map_again(shard.key, missing, holder)
+    raise RedoNeeded(f"{message}; they are made again", shard=shard.key, kind=str(kind))
 
 
 def is_void(services: Services, review: Review) -> bool:

@@ -1,6 +1,7 @@
 """The review: rows artifacts of a run come in; a diff against the ledger, figures and a verdict go out."""
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Final
 
@@ -9,7 +10,7 @@ import structlog
 from sluice import log_events
 from sluice.checks.policy import Judgement, judge
 from sluice.errors import NothingToReview
-from sluice.flow.damage import intact, is_void
+from sluice.flow.damage import intact, is_void, require_chunks
 from sluice.flow.digest import content_digest, review_digest
 from sluice.flow.entering import Entry, entered
 from sluice.flow.pinned_spec import pinned_spec
@@ -71,11 +72,19 @@ def _is_published(services: Services, spec: SyncSpec, latest: Review, shards: li
     return published and services.ledger(spec).publication_of(latest.id) is not None
 
 
-def _stage(services: Services, diffing: Diffing, entry: Entry, arrived: Iterable[ShardKey], rejects: Iterable[Reject]) -> None:
-    for (shard, seq), pointer in rows_artifacts(services, entry.run.id).items():
-        if shard in arrived:
+def _stage(
+    services: Services, diffing: Diffing, entry: Entry, arrived: Mapping[ShardKey, Shard], rejects: Iterable[Reject]
+) -> None:
+    artifacts = rows_artifacts(services, entry.run.id)
+    found: dict[ShardKey, list[int]] = defaultdict(list)
+    for key, seq in artifacts:
+        found[key].append(seq)
+    for key, shard in arrived.items():
+        require_chunks(services, shard, ArtifactKind.ROWS, entry.run, found[key])
+    for (key, seq), pointer in artifacts.items():
+        if key in arrived:
             with intact(services, pointer, entry.run) as rows:
-                diffing.stage(shard, seq, rows)
+                diffing.stage(key, seq, rows)
             entry.pulse.moved()
     diffing.stage_rejected([reject.key for reject in rejects if reject.key is not None])
 

@@ -11,7 +11,7 @@ from structlog.contextvars import bound_contextvars
 
 from sluice import log_events
 from sluice.errors import NotFound, Permanent, ShardsFailed
-from sluice.flow.damage import intact
+from sluice.flow.damage import intact, require_chunks
 from sluice.flow.digest import content_digest
 from sluice.flow.entering import entered_for_a_shard, heartbeat_of
 from sluice.flow.pinned_spec import pinned_spec
@@ -74,7 +74,9 @@ def _transform(services: Services, run: Run, shard: Shard, pulse: Heartbeat) -> 
     watermark_type = spec.watermark_type
     done = {pointer.ref.seq: pointer for pointer in services.pointers.of(run.id, ArtifactKind.ROWS, shard.key)}
     mark: str | None = None
-    for raw in services.pointers.of(run.id, ArtifactKind.RAW, shard.key):
+    raws = services.pointers.of(run.id, ArtifactKind.RAW, shard.key)
+    require_chunks(services, shard, ArtifactKind.RAW, shard, [raw.ref.seq for raw in raws])
+    for raw in raws:
         chunk_mark = None
         if raw.ref.seq not in done:
             with intact(services, raw, shard) as chunk:

@@ -25,6 +25,7 @@ COMMANDS = [
     ("review", "reject"),
     ("db", "upgrade"),
     ("doctor",),
+    ("gc",),
     ("up",),
     ("demo",),
 ]

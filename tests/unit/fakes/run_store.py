@@ -35,6 +35,7 @@ class MemoryRunStore:
                 return memory.runs[run.id]
             if run.id not in memory.runs:
                 memory.runs[run.id] = run.model_copy(update={"status": RunStatus.PENDING, "token": memory.next_token()})
+                memory.state_ttls[run.id] = policy.state_ttl
             present = memory.runs[run.id]
             around = self._surroundings(present)
             match flight.decide(present, around, policy):
@@ -108,13 +109,15 @@ class MemoryRunStore:
     def _keep(
         self, run: Run, status: RunStatus, failure: Failure | None, step: Step | None = None, token: Token | None = None
     ) -> Run:
+        finished_at = self._memory.clock.now() if status in FINAL_RUN_STATUSES else None
         kept = run.model_copy(
             update={
                 "status": status,
                 "failure": failure,
                 "step": step or run.step,
                 "token": token or run.token,
-                "finished_at": self._memory.clock.now() if status in FINAL_RUN_STATUSES else None,
+                "finished_at": finished_at,
+                "expires_at": finished_at + self._memory.state_ttls[run.id] if finished_at else None,
             }
         )
         self._memory.runs[run.id] = kept

@@ -25,6 +25,7 @@ from tests.unit.fakes.artifact_store import MemoryArtifactStore
 from tests.unit.fakes.call_store import MemoryCallStore
 from tests.unit.fakes.chunk_codec import PlainChunkCodec
 from tests.unit.fakes.dead_letter_store import MemoryDeadLetterStore
+from tests.unit.fakes.garbage_store import MemoryGarbageStore
 from tests.unit.fakes.ledger import MemoryLedger
 from tests.unit.fakes.memory import Memory
 from tests.unit.fakes.metrics import MemoryMetrics
@@ -105,6 +106,7 @@ class Workshop:
             reviews=MemoryReviewStore(self.memory),
             rebuilds=MemoryRebuildStore(self.memory),
             progress=MemoryProgressStore(self.memory),
+            garbage=MemoryGarbageStore(self.memory),
             dead_letters=MemoryDeadLetterStore(self.memory),
             watermarks=MemoryWatermarkStore(self.memory),
             artifacts=self.artifacts,

@@ -4,6 +4,7 @@ from sluice.adapters.state.alerts import PostgresAlertStore
 from sluice.adapters.state.breakers import PostgresBreakerStore
 from sluice.adapters.state.calls import PostgresCallStore
 from sluice.adapters.state.dead_letters import PostgresDeadLetterStore
+from sluice.adapters.state.garbage import PostgresGarbageStore
 from sluice.adapters.state.pointers import PostgresPointerStore
 from sluice.adapters.state.progress import PostgresProgressStore
 from sluice.adapters.state.rates import PostgresRateStore
@@ -19,6 +20,7 @@ __all__ = [
     "PostgresBreakerStore",
     "PostgresCallStore",
     "PostgresDeadLetterStore",
+    "PostgresGarbageStore",
     "PostgresPointerStore",
     "PostgresProgressStore",
     "PostgresRateStore",

@@ -24,7 +24,8 @@ Connection = psycopg.Connection[DictRow]
 
 def open_run(connection: Connection, run: Run, policy: StagePolicy) -> tuple[Run, list[Run]]:
     """Insert the run or look at it again; return it, and the dead runs of its request that it has ended to take over."""
-    row = connection.execute(SQL["insert"], {**columns_of(run), "lease_ttl": policy.lease_ttl}).fetchone()
+    ttls = {"lease_ttl": policy.lease_ttl, "state_ttl": policy.state_ttl, "session_ttl": policy.session_ttl}
+    row = connection.execute(SQL["insert"], {**columns_of(run), **ttls}).fetchone()
     if row is not None:
         journal.note_run(connection, run.id, "open", row["status"])
     elif flight.is_decided(present := find_run(connection, run.id)):

@@ -9,13 +9,19 @@ alter table sluice_state.run
     add column force boolean not null default false,
     add column follows text references sluice_state.run (id) on delete set null,
     add column follows_since timestamptz,
-    add column expires_at timestamptz;
+    add column state_ttl interval not null default interval '365 days',
+    add column session_ttl interval not null default interval '7 days',
+    -- In UTC: a day is 24 hours, whatever zone a session speaks, so that whoever ends a run need not reckon.
+    add column expires_at timestamptz
+        generated always as ((finished_at at time zone 'UTC' + state_ttl) at time zone 'UTC') stored;
 create index run_by_followed on sluice_state.run (follows) where follows is not null;
 create index run_by_expiry on sluice_state.run (expires_at) where expires_at is not null;
 
 comment on column sluice_state.run.force is 'Whether no other run''s result or checkpoints would do.';
 comment on column sluice_state.run.follows is 'The run of the same request whose outcome it takes; null: it works itself.';
 comment on column sluice_state.run.follows_since is 'Since when it has waited for runs of its request, by this database''s clock.';
+comment on column sluice_state.run.state_ttl is 'How long it is kept once it has ended, as its stage had it when it was admitted.';
+comment on column sluice_state.run.session_ttl is 'How long its events and progress are kept once it has ended.';
 comment on column sluice_state.run.expires_at is 'When its state may be removed; null while it may go on.';
 
 alter table sluice_state.shard add column epoch integer not null default 0 check (epoch >= 0);
@@ -25,6 +31,9 @@ alter table sluice_state.artifact
     add column superseded_at timestamptz,
     drop constraint artifact_kind_check,
     add constraint artifact_kind_check check (kind in ('spec', 'run', 'raw', 'rows', 'rejects', 'diff', 'undo', 'report'));
+create index artifact_by_key on sluice_state.artifact (key);
+create index artifact_by_expiry on sluice_state.artifact (expires_at) where not pinned;
+create index dead_letter_by_artifact on sluice_state.dead_letter (raw_artifact) where status = 'open';
 comment on column sluice_state.artifact.superseded_at is 'Since when it counts no more, being lost, damaged or of an older epoch.';
 
 -- No foreign key to the run: what was asked of others stays known as long as it is asked for, whatever becomes of the run's state.
