@@ -1,7 +1,7 @@
 # What a developer types. Everything is built from constraints.txt, where each version is pinned by hash.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up test celery check bench lock clean
+.PHONY: help demo up test celery chaos check bench lock clean
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 unexport PYTHONDONTWRITEBYTECODE VIRTUAL_ENV

@@ -10,7 +10,7 @@ import pytest
 from sluice.cli.local.postgres import PostgresServer
 from sluice.cli.local.s3 import S3Server
 from tests.chaos.lab import Lab
-from tests.chaos.story import STAGES, SYNC
+from tests.chaos.story import write_project
 from tests.chaos.workers import open_nursery
 from tests.support import servers
 
@@ -28,10 +28,7 @@ def lab(
     request: pytest.FixtureRequest, postgres: PostgresServer, migrated_template: str, s3: S3Server, session_folder: Path
 ) -> Iterator[Lab]:
     """The laboratory."""
-    include = session_folder / "chaos" / "include"
-    (include / "syncs").mkdir(parents=True)
-    (include / "syncs" / "things.yaml").write_text(SYNC, encoding="utf-8")
-    (include / "stages.yaml").write_text(STAGES, encoding="utf-8")
+    include = write_project(session_folder / "chaos" / "include")
     bucket = servers.new_bucket(s3, f"chaos-{uuid.uuid4().hex}")
     with open_nursery() as nursery:
         made = Lab(postgres, migrated_template, bucket, nursery, include)

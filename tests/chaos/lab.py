@@ -23,12 +23,12 @@ from sluice.adapters.postgres import conninfo
 from sluice.cli.local.postgres import PostgresServer
 from sluice.model.base import RunId
 from sluice.model.connections import STATE, TARGET
-from sluice.model.run import RunRequest
+from sluice.model.run import Mode, RunRequest
 from sluice.ports import ConnectionInfo
 from tests.chaos import oracle
 from tests.chaos.oracle import Picture, Place
 from tests.chaos.shop import Shop, open_shop
-from tests.chaos.story import Chapter, chapters
+from tests.chaos.story import Chapter, World, chapters, write_project
 from tests.chaos.tally import Tally
 from tests.chaos.worker import Ended, Errand, Mark
 from tests.chaos.workers import Nursery, Worker
@@ -53,7 +53,7 @@ class Calm:
 class Experiment:
     """One chapter, disturbed."""
 
-    def __init__(self, lab: "Lab", chapter: Chapter, calm: Calm | None, place: Place, shop: Shop) -> None:
+    def __init__(self, lab: "Lab", chapter: Chapter, place: Place, shop: Shop, calm: Calm | None = None) -> None:
         self.place = place
         self.shop = shop
         self.connections = {
@@ -63,10 +63,17 @@ class Experiment:
             "shop": shop.connection,
         }
         self.faults: list[str] = []
+        self.include = lab.include
+        """The project whose spec and policy its workers go by; a test may put another in its place."""
+        self.cache = lab.include.with_name(f"cache-{uuid.uuid4().hex[:8]}")
+        """Where its workers keep copies of artifacts; a test may do to it what it likes."""
+        self.sleepers: list[Worker] = []
+        """Workers that a test has paused, to wake them when all is over."""
         self._lab = lab
         self._chapter = chapter
         self._calm = calm
         self._workers: list[Worker] = []
+        self._runs_before = self.sql(STATE, "select count(*) from sluice_state.run where status = 'succeeded'")[0][0]
 
     def start(
         self,
@@ -78,7 +85,8 @@ class Experiment:
     ) -> Worker:
         """Start a worker at the chapter's request, or at other work, held at these marks."""
         errand = Errand(
-            include=self._lab.include,
+            include=self.include,
+            cache=self.cache,
             connections={**self.connections, **(connections or {})},
             work=work or self._chapter.request,
             marks=frozenset(marks),
@@ -110,27 +118,45 @@ class Experiment:
 
     def succeeded(self) -> bool:
         """Whether a run of this experiment has succeeded."""
-        begun = self._lab.runs_before(self._chapter)
-        return self.sql(STATE, "select count(*) from sluice_state.run where status = 'succeeded'")[0][0] > begun
+        succeeded = self.sql(STATE, "select count(*) from sluice_state.run where status = 'succeeded'")[0][0]
+        return bool(succeeded > self._runs_before)
 
-    def check(self, *, may_ask_again: int | None = None) -> None:
-        """Compare with the undisturbed run, and count the faults as survived.
-
-        Each fault may cost each region the pages of one open chunk, and the one that was under way meanwhile.
-        """
-        calm = self._lab.calm(self._chapter)
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Count the faults of the experiment: they are survived if the block, which looks at what came of them, is content."""
         try:
-            _expect_nothing(oracle.problems(self.place, self._lab.store))
-            _expect_nothing(oracle.differences(calm.picture, oracle.picture(self.place, self._lab.store)))
-            allowed = len(self.faults) * (CHUNK_PAGES + 1) if may_ask_again is None else may_ask_again
-            for region, pages in self.shop.pages_asked().items():
-                assert pages <= calm.asked[region] + allowed, f"{region}: {pages} pages asked for"
-            left = oracle.unreferenced(self.place, self._lab.store)
-            assert len(left) <= MOST_PUT_AHEAD * len(self.faults), f"bytes that nothing names: {sorted(left)}"
-        except AssertionError:
+            yield
+        except BaseException:
             self._lab.tally.add(self.faults, survived=False)
             raise
         self._lab.tally.add(self.faults, survived=True)
+
+    @property
+    def calm(self) -> Calm:
+        """What an undisturbed run of the chapter is like."""
+        assert self._calm is not None, "there is nothing to compare with"
+        return self._calm
+
+    def check(self, *, is_in_parts: bool = False) -> None:
+        """Compare with the undisturbed run; one that `is_in_parts` may have come to the same in several publications.
+
+        Each fault may cost each region the pages of one open chunk, and the one that was under way meanwhile.
+        """
+        with self.counted():
+            self.check_soundness()
+            right, found = self.calm.picture, oracle.picture(self.place, self._lab.store)
+            if is_in_parts:
+                right, found = oracle.without_parts(right), oracle.without_parts(found)
+            _expect_nothing(oracle.differences(right, found))
+            for region, pages in self.shop.pages_asked().items():
+                allowed = self.calm.asked[region] + len(self.faults) * (CHUNK_PAGES + 1)
+                assert pages <= allowed, f"{region}: {pages} pages asked for, {allowed} allowed"
+
+    def check_soundness(self) -> None:
+        """Look for what may never be, whatever the run was about."""
+        _expect_nothing(oracle.problems(self.place, self._lab.store))
+        left = oracle.unreferenced(self.place, self._lab.store)
+        assert len(left) <= MOST_PUT_AHEAD * len(self.faults), f"bytes that nothing names: {sorted(left)}"
 
     def sql(self, conn_id: str, query: str, *values: Any) -> list[tuple[Any, ...]]:
         """Execute a statement in one of the databases; return what it yields."""
@@ -164,6 +190,12 @@ class HeldCommit:
 
     def reached(self, worker: Worker) -> int:
         """Wait until the worker is in it; return the process id of its session."""
+        session = self.reached_or_ended(worker)
+        assert session is not None, f"the commit was never reached: {worker.account}"
+        return session
+
+    def reached_or_ended(self, worker: Worker) -> int | None:
+        """Wait until the worker is in it; return the process id of its session, None if the worker ends before."""
         deadline = time.monotonic() + PATIENCE
         while True:
             found = self._connection.execute(
@@ -171,7 +203,8 @@ class HeldCommit:
             ).fetchone()
             if found is not None:
                 return int(found[0])
-            assert worker.is_at_work(), f"the commit was never reached: {worker.account}"
+            if not worker.is_at_work():
+                return None
             assert time.monotonic() < deadline
             time.sleep(0.002)  # a lock that somebody waits for announces itself to nobody
 
@@ -208,10 +241,6 @@ class Lab:
         """The chapters, in order."""
         return self._story
 
-    def runs_before(self, chapter: Chapter) -> int:
-        """Return how many runs had succeeded before the chapter."""
-        return self._story.index(chapter)
-
     def calm(self, chapter: Chapter) -> Calm:
         """Return what an undisturbed run of the chapter is like."""
         place = self._story.index(chapter)
@@ -224,12 +253,25 @@ class Lab:
         """Yield an experiment with a chapter; its databases are gone in the end."""
         calm = self.calm(chapter)
         with ExitStack() as stack:
-            state, target = self._copies(self._starts[self._story.index(chapter)])
-            stack.callback(self._drop, state, target)
-            shop = stack.enter_context(open_shop(chapter.world))
-            experiment = Experiment(self, chapter, calm, self._place(state, target), shop)
-            stack.callback(experiment.close)
-            yield experiment
+            yield self._enter(stack, chapter, self._starts[self._story.index(chapter)], calm)
+
+    @contextmanager
+    def another_story(self, world: World) -> Iterator[Experiment]:
+        """Yield an experiment that begins with nothing, and with a full load of what some other supplier holds."""
+        with ExitStack() as stack:
+            yield self._enter(stack, Chapter("another story", Mode.FULL, world), self._starts[0], None)
+
+    def project(self, **changes: Mapping[str, Any]) -> Path:
+        """Return the folder of a project with another `sync` or `stage`."""
+        return write_project(self.include.with_name(f"include-{uuid.uuid4().hex[:8]}"), **changes)
+
+    def _enter(self, stack: ExitStack, chapter: Chapter, start: tuple[str, str], calm: Calm | None) -> Experiment:
+        state, target = self._copies(start)
+        stack.callback(self._drop, state, target)
+        shop = stack.enter_context(open_shop(chapter.world))
+        experiment = Experiment(self, chapter, self._place(state, target), shop, calm)
+        stack.callback(experiment.close)
+        return experiment
 
     def close(self) -> None:
         """Drop the databases that experiments begin with."""
@@ -240,7 +282,7 @@ class Lab:
         """Run the next chapter undisturbed; the following one begins with what it leaves."""
         state, target = self._copies(self._starts[-1])
         with open_shop(chapter.world) as shop:
-            experiment = Experiment(self, chapter, None, self._place(state, target), shop)
+            experiment = Experiment(self, chapter, self._place(state, target), shop)
             worker = experiment.start()
             ended = worker.end()
             assert ended.status == "succeeded", f"{ended.error}: {ended.message}"

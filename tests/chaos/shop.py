@@ -24,6 +24,7 @@ class Asked:
 
     region: str
     since: str | None
+    until: str | None
     offset: int
 
 
@@ -50,8 +51,9 @@ class Shop(ThreadingHTTPServer):
         return Counter(asked.region for asked in self.asked)
 
     def answer(self, asked: Asked) -> dict[str, Any]:
-        """Return a page, ordered as the things changed; `since` is inclusive."""
-        found = [thing for thing in self.things[asked.region] if asked.since is None or thing["updated_at"] >= asked.since]
+        """Return a page, ordered as the things changed; `since` is inclusive, `until` is not."""
+        since, until = asked.since or "", asked.until or "9"
+        found = [thing for thing in self.things[asked.region] if since <= thing["updated_at"] < until]
         found.sort(key=lambda thing: (thing["updated_at"], str(thing.get("id"))))
         following = asked.offset + PAGE
         return {"things": found[asked.offset : following], "next": following if following < len(found) else None}
@@ -68,7 +70,7 @@ class _Conversation(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Answer with a page, or with trouble."""
         query = {name: values[0] for name, values in parse_qs(urlsplit(self.path).query).items()}
-        asked = Asked(query["region"], query.get("since"), int(query.get("cursor", 0)))
+        asked = Asked(query["region"], query.get("since"), query.get("until"), int(query.get("cursor", 0)))
         self.server.asked.append(asked)
         status = self.server.trouble(asked)
         body = json.dumps({"error": "told to fail"} if status else self.server.answer(asked)).encode()

@@ -5,54 +5,67 @@ comes right, one that stays broken, one without a key; a full load, an increment
 fills several pages, and each run several chunks.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
 
 from sluice.model.run import Mode, Origin, RunRequest
 from tests.chaos.shop import Thing
 
 REGIONS: Final = ("east", "north", "west")
 
-SYNC: Final = """
-sync: things
-stage: chaos
-version: 1
-source:
-  kind: rest
-  connection: shop
-  path: /things
-  query:
-    region: "{{ shard.region }}"
-    since: "{{ watermark }}"
-  records: things
-  cursor: {path: next, parameter: cursor}
-  watermark: updated_at
-shards: {kind: values, name: region, values: [east, north, west]}
-object: {key: [id], version: updated_at}
-fields:
-  - {name: id, type: bigint}
-  - {name: name, type: text, required: true}
-  - {name: price, type: "numeric(12,4)"}
-  - {name: rank, type: integer}
-  - {name: extra, type: json}
-  - {name: updated_at, type: timestamptz, required: true}
-review:
-  first_load: auto-approve
-  auto_approve: {created: 100%, changed: 100%, deleted: 50%, rejected: 50%}
-  block: {deleted: 90%}
-target: {connection: sluice_target, table: public.things, deletes: soft}
-"""
-
-STAGES: Final = """
-defaults:
-  retry: {attempts: 2, base: 0s, cap: 0s}
-  task_retries: 0
-stages:
-  chaos:
-    chunk_bytes: 900
-    chunk_age: 10m
-"""
+STAGE: Final[dict[str, Any]] = {
+    "chunk_bytes": 900,
+    "chunk_age": "10m",
+    "retry": {"attempts": 2, "base": "0s", "cap": "0s"},
+    "task_retries": 0,
+}
 """Two pages fill a chunk; its age never does. Leases are long: an experiment says itself when one has run out."""
+
+SYNC: Final[dict[str, Any]] = {
+    "sync": "things",
+    "stage": "chaos",
+    "version": 1,
+    "source": {
+        "kind": "rest",
+        "connection": "shop",
+        "path": "/things",
+        "query": {"region": "{{ shard.region }}", "since": "{{ watermark }}"},
+        "records": "things",
+        "cursor": {"path": "next", "parameter": "cursor"},
+        "watermark": "updated_at",
+    },
+    "shards": {"kind": "values", "name": "region", "values": list(REGIONS)},
+    "object": {"key": ["id"], "version": "updated_at"},
+    "fields": [
+        {"name": "id", "type": "bigint"},
+        {"name": "name", "type": "text", "required": True},
+        {"name": "price", "type": "numeric(12,4)"},
+        {"name": "rank", "type": "integer"},
+        {"name": "extra", "type": "json"},
+        {"name": "updated_at", "type": "timestamptz", "required": True},
+    ],
+    "review": {
+        "first_load": "auto-approve",
+        "auto_approve": {"created": "100%", "changed": "100%", "deleted": "50%", "rejected": "50%"},
+        "block": {"deleted": "90%"},
+    },
+    "target": {"connection": "sluice_target", "table": "public.things", "deletes": "soft"},
+}
+
+
+def write_project(include: Path, *, sync: Mapping[str, Any] | None = None, stage: Mapping[str, Any] | None = None) -> Path:
+    """Write the sync and its stage, with these changes; return the folder."""
+    spec = {**SYNC, **(sync or {})}
+    (include / "syncs").mkdir(parents=True, exist_ok=True)
+    (include / "syncs" / f"{spec['sync']}.yaml").write_text(yaml.safe_dump(spec, sort_keys=False), encoding="utf-8")
+    stages = {"stages": {"chaos": {**STAGE, **(stage or {})}}}
+    (include / "stages.yaml").write_text(yaml.safe_dump(stages, sort_keys=False), encoding="utf-8")
+    return include
+
 
 World = dict[str, list[Thing]]
 

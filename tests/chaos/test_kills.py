@@ -1,8 +1,8 @@
 """Workers are killed with SIGKILL: wherever they log an event, and in every commit they make."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from itertools import groupby
 from typing import Any, TypeVar
 
 import pytest
@@ -26,8 +26,7 @@ def test_a_worker_killed_at_an_event_loses_and_doubles_nothing(lab: Lab, is_full
     """Killed where it logs, among them between each artifact and its pointer, it is taken over; nobody can tell afterwards."""
     chapter = lab.story[number]
     events = lab.calm(chapter).events
-    places = range(len(events)) if is_full else _one_of_each(events)
-    _try_all(lambda place: _kill_at(lab, chapter, place), places)
+    _try_all(lambda mark: _kill_at(lab, chapter, mark), _marks(events, all_of_them=is_full))
 
 
 @pytest.mark.timeout(900)
@@ -42,9 +41,9 @@ def test_a_worker_killed_in_a_commit_loses_and_doubles_nothing(lab: Lab, is_full
     _try_all(lambda place: _kill_in_commit(lab, chapter, *place, is_made=is_made), places)
 
 
-def _kill_at(lab: Lab, chapter: Chapter, place: int) -> None:
+def _kill_at(lab: Lab, chapter: Chapter, mark: Mark) -> None:
     with lab.experiment(chapter) as experiment:
-        worker = experiment.start(Mark(place + 1))
+        worker = experiment.start(mark)
         experiment.kill(worker, f"killed at {worker.held().event}")
         experiment.go_on()
         experiment.check()
@@ -73,10 +72,12 @@ def _try_all(attempt: Callable[[T], Any], places: Iterable[T]) -> None:
     assert not told, "\n".join(told[:5])
 
 
-def _one_of_each(events: tuple[str, ...]) -> list[int]:
-    """Return, for each name, the place of the one in the middle of all of that name."""
-    places = sorted(range(len(events)), key=lambda place: (events[place], place))
-    return [some[len(some) // 2] for some in (list(same) for _, same in groupby(places, key=lambda place: events[place]))]
+def _marks(events: tuple[str, ...], *, all_of_them: bool) -> list[Mark]:
+    """Return a mark at each event; or else, for each name, at the one in the middle of all of that name."""
+    numbers = Counter(events)
+    if all_of_them:
+        return [Mark(nth + 1, event) for event, number in numbers.items() for nth in range(number)]
+    return [Mark(number // 2 + 1, event) for event, number in numbers.items()]
 
 
 def _some(number: int, *, all_of_them: bool) -> list[int]:

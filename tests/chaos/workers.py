@@ -40,10 +40,16 @@ class Worker:
 
     def held(self) -> Logged:
         """Listen until it stands still; return at what."""
+        assert self.is_held(), f"it never came to where it should be held: {self.account}"
+        return self.log[-1]
+
+    def is_held(self) -> bool:
+        """Listen until it stands still, or has ended; return whether it stands still."""
         while (logged := self._next()) is not None:
             if logged.is_held:
-                return logged
-        raise AssertionError(f"it never came to where it should be held: {self.account}")
+                return True
+        assert self._ended is not None, f"the worker died of its own accord: {self.account}"
+        return False
 
     def go_on(self) -> None:
         """Let it go on from where it is held."""
@@ -128,7 +134,7 @@ def open_nursery() -> Iterator[Nursery]:
         zygote = subprocess.Popen(
             [sys.executable, "-m", "tests.chaos.zygote", str(its.fileno())],
             cwd=REPOSITORY,
-            env={"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "PYTHONPATH": str(REPOSITORY)},
+            env={"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "PYTHONPATH": os.pathsep.join(sys.path)},
             pass_fds=[its.fileno()],
         )
         its.close()
