@@ -58,7 +58,7 @@ def test_a_worker_killed_in_mid_fetch_costs_at_most_a_chunk(workplace: Workplace
     """The other worker goes on behind the last chunk, and all is as if nothing had happened."""
     before = len(session_supplier.requests())
     session_supplier.control(delay=0.3)
-    run_id = workplace.trigger()
+    run_id = workplace.trigger(mode="full")
     workplace.wait_for("tokyo has two chunks", HALF_FETCHED)
     session_supplier.control(delay=HELD)
     asked = len(of("tokyo", session_supplier.requests()))
@@ -75,7 +75,7 @@ def test_a_worker_killed_in_mid_fetch_costs_at_most_a_chunk(workplace: Workplace
         [(pages, pages_of_a_chunk)] = workplace.disturbed.found(PAGES.format(region=region))
         assert len(set(targets)) == pages
         assert len(targets) - pages <= pages_of_a_chunk
-    workplace.assert_as_undisturbed()
+    workplace.assert_as_undisturbed("--mode", "full")
 
 
 @pytest.mark.parametrize("place", PLACES)

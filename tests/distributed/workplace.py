@@ -63,10 +63,10 @@ class Workplace:
     undisturbed: Side
     inline: CommandLine
 
-    def trigger(self) -> str:
-        """Ask Airflow for a run; return its id."""
+    def trigger(self, **form: str) -> str:
+        """Ask Airflow for a run with this form filled in; return its id."""
         with self.cluster.client() as client:
-            return client.trigger(DAG, {}).dag_run_id
+            return client.trigger(DAG, form).dag_run_id
 
     def wait_for(self, what: str, query: str, rows: int = 1) -> None:
         """Return once a query finds so many rows on Airflow's side."""
@@ -88,9 +88,9 @@ class Workplace:
             assert client.dag_run(DAG, run_id)["state"] == "success", states
         return {named(task): task["try_number"] for task in tasks}
 
-    def assert_as_undisturbed(self) -> None:
+    def assert_as_undisturbed(self, *options: str) -> None:
         """Let the inline runner do the same in peace, and compare all there is; each review is published once."""
-        self.inline.ask("run", "hotels", "--inline")
+        self.inline.ask("run", "hotels", "--inline", *options)
         for what, query in WHAT_THERE_IS.items():
             assert self.disturbed.found(query) == self.undisturbed.found(query), what
         published = self.disturbed.found("select review from sluice_ledger.publication")
