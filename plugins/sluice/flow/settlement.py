@@ -78,7 +78,10 @@ def _outcome(services: Services, run: Run, shards: list[Shard], review: Review |
         return RunEvent.FAIL, _failure(failed) if failed else Failure(error="RunIncomplete", message="nothing was reviewed")
     if review.verdict in (Verdict.REJECTED, Verdict.SUPERSEDED):
         return RunEvent.CANCEL, Failure(error="ReviewNotApproved", message=f"review {review.id} was {review.verdict}")
-    if review.verdict in WAITING_VERDICTS or review.verdict is Verdict.EXPIRED:
+    if review.verdict in WAITING_VERDICTS:
+        message = f"review {review.id} is {review.verdict}: to be asked about it, clear the task `gate` with downstream"
+        return RunEvent.FAIL, Failure(error="ReviewNotApproved", message=message)
+    if review.verdict is Verdict.EXPIRED:
         message = f"review {review.id} was not answered in time: trigger the run again to have it reviewed again"
         return RunEvent.FAIL, Failure(error="ReviewNotApproved", message=message)
     if not _is_published(services, run, review):

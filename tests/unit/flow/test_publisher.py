@@ -9,10 +9,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from sluice import log_events
-from sluice.errors import ApprovalVoid, Fenced, NothingToReview, ReviewNotApproved, TargetMismatch
+from sluice.errors import ApprovalVoid, Fenced, NothingToReview, RedoNeeded, ReviewNotApproved, TargetMismatch
 from sluice.flow.publisher import publish
 from sluice.flow.reviewer import review
 from sluice.flow.settlement import settle
+from sluice.flow.transformer import transform
 from sluice.model.artifact import ArtifactKind
 from sluice.model.base import ShardKey, Token
 from sluice.model.ledger import Outcome, Publication
@@ -337,3 +338,25 @@ def test_the_target_may_give_up_on_a_silent_worker() -> None:
     bench = Bench()
     bench.publish()
     assert bench.target.patience == bench.workshop.policy.no_progress_timeout
+
+
+def test_an_approval_whose_diff_was_lost_counts_for_nothing() -> None:
+    """Until the run is reviewed again, and then only if the diff is the same."""
+    bench = Bench()
+    bench.services.redos.review_again(bench.workshop.memory.runs[RUN])
+    with pytest.raises(RedoNeeded, match=r"review run-1\.\w+ is void"):
+        bench.publish()
+    assert (bench.target.rows, bench.marks()) == ({}, {})
+    review(bench.services, RUN)
+    assert bench.publish() is not None
+
+
+def test_rows_that_are_to_be_made_again_are_missed() -> None:
+    """A publication without them would be less than what was approved."""
+    bench = Bench()
+    bench.services.redos.map_again(NORTH, [0], bench.workshop.memory.runs[RUN])
+    with pytest.raises(RedoNeeded, match="the rows of shard north, chunk 0, were lost and are not made again yet"):
+        bench.publish()
+    assert (bench.target.rows, bench.marks()) == ({}, {})
+    transform(bench.services, RUN, NORTH)
+    assert bench.publish() is not None

@@ -17,6 +17,7 @@ from tests.unit.flow.workshop import NORTH, RUN, SOUTH, Workshop
 REFUSED = Failure(error="SupplierRefused", message="403 Forbidden")
 ALL, SOME, NONE = "all shards came in", "one failed", "none came in"
 LOST = "ShardsFailed: shard north: SupplierRefused: 403 Forbidden"
+UNASKED = "ReviewNotApproved: review r is {}: to be asked about it, clear the task `gate` with downstream"
 UNANSWERED = "ReviewNotApproved: review r was not answered in time: trigger the run again to have it reviewed again"
 UNPUBLISHED = "RunIncomplete: review r was not published"
 
@@ -68,10 +69,11 @@ class Bench:
             for verdict in (Verdict.REJECTED, Verdict.SUPERSEDED)
         ),
         *(
-            (shards, verdict, False, RunStatus.FAILED, UNANSWERED)
+            (shards, verdict, False, RunStatus.FAILED, UNASKED.format(verdict))
             for shards in (ALL, SOME)
-            for verdict in (Verdict.NEEDS_HUMAN, Verdict.BLOCKED, Verdict.EXPIRED)
+            for verdict in (Verdict.NEEDS_HUMAN, Verdict.BLOCKED)
         ),
+        *((shards, Verdict.EXPIRED, False, RunStatus.FAILED, UNANSWERED) for shards in (ALL, SOME)),
         *((shards, verdict, False, RunStatus.FAILED, UNPUBLISHED) for shards in (ALL, SOME) for verdict in APPROVALS),
         *((ALL, verdict, True, RunStatus.SUCCEEDED, None) for verdict in APPROVALS),
         *((SOME, verdict, True, RunStatus.PARTIAL, LOST) for verdict in APPROVALS),
