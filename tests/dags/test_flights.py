@@ -1,9 +1,11 @@
 """Flights in Airflow: two DagRuns of one request, a result that is replayed, and whoever has to wait for another run."""
 
+import re
 from typing import Any
 
 import pytest
 
+from sluice.airflow_glue.run_ids import run_id_of
 from sluice.airflow_glue.tasks import what_to_mend
 from sluice.errors import UsageInvalid
 from sluice.model.lifecycle import RunStatus
@@ -25,6 +27,7 @@ def test_of_two_dag_runs_of_one_request_one_works_and_one_follows(
     assert airflow.drive(DAG, second)["admit"] == "up_for_reschedule"
     with services() as state:
         assert (run_of(state, second).status, run_of(state, second).follows) == (RunStatus.WAITING, run_of(state, first).id)
+    assert told_on_the_page(airflow, second) == ("follows", run_id_of(DAG, first))
 
     assert set(airflow.drive(DAG, first).values()) == {"success"}
     asked, events = supplier.requests(), airflow.asset_events("x-sluice://hotels")
@@ -43,7 +46,17 @@ def test_of_two_dag_runs_of_one_request_one_works_and_one_follows(
             "follows": run_of(state, first).id,
             "publication": airflow.xcom(DAG, first, "publish")["publication"],
         }
+    assert told_on_the_page(airflow, second) == ("result of", run_id_of(DAG, first))
     assert table_size(database) == supplier.control(delay=0)["hotels"]
+
+
+def told_on_the_page(airflow: DrivenAirflow, dag_run_id: str) -> tuple[str, str]:
+    """Return what the page of a run says of the run it follows; the link to that leads somewhere."""
+    page = airflow.client.get(f"/sluice/dags/{DAG}/dagRuns/{dag_run_id}")
+    found = re.search(r'<dt>(follows|result of)</dt><dd><a href="([^"]+)"><code>([^<]+)</code>', page.text)
+    assert found is not None
+    assert airflow.client.get(page.url.join(found[2])).status_code == 200
+    return found[1], found[3]
 
 
 def test_a_follower_of_a_run_that_fails_is_red_and_says_where_to_mend(airflow: DrivenAirflow, supplier: Supplier) -> None:

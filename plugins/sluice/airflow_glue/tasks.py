@@ -122,11 +122,10 @@ class SyncTasks:
 
 def _followed(services: Services, run: Run) -> FlightTaken:
     """Return why the run waits, and when it looks again: its owner's lease has been renewed by then, or has run out."""
-    policy = services.policy(run.stage)
     return FlightTaken(
         f"run {run.id} follows run {run.follows}, which works on the same request",
         owner=run.follows,
-        expires_at=services.clock.now() + min(policy.lease_ttl, policy.wait_timeout),
+        expires_at=services.clock.now() + services.policy(run.stage).lease_ttl,
     )
 
 

@@ -20,7 +20,10 @@ from sluice.ports import Services
 
 @dataclass(frozen=True)
 class Account:
-    """A run, its shards with what they have so far, its newest review, the publication of that, and the calls it made."""
+    """A run, its shards with what they have so far, its newest review, the publication of that, and the calls it made.
+
+    Review and publication of a run that followed another, or has its result, are that one's.
+    """
 
     run: Run
     shards: list[Shard]
@@ -47,7 +50,7 @@ def account_of(services: Services, run: Run) -> Account:
     from sluice.flow.pinned_spec import pinned_spec
 
     shards = shown(services.shards.of(run.id), services.progress.of(run.id))
-    review = services.reviews.latest(run.id)
+    review = services.reviews.latest(run.worked_by)
     publication, unknown = None, None
     if review is not None and review.verdict not in WAITING_VERDICTS:
         try:
@@ -73,6 +76,7 @@ def draw_account(console: Console, account: Account) -> None:
                 ("run", run.id),
                 ("sync", run.sync),
                 ("status", f"{run.status} (at {run.step})" if run.finished_at is None else run.status),
+                ("follows" if run.is_following else "result of", run.follows),
                 ("mode", run.mode),
                 ("window", f"{run.window.start.isoformat()} to {run.window.end.isoformat()}" if run.window else None),
                 ("began", run.created_at),

@@ -68,6 +68,8 @@ class RunProgress:
             name, shard = event.get("event"), event.get("shard")
             if name == log_events.STEP_STARTED and shard is None:
                 self._tell(f"{event.get('step')} …")
+            elif name == log_events.FLIGHT_AWAITED:
+                self._tell(f"waits for run {event.get('owner')}, which works on the same request …")
             elif isinstance(shard, str):
                 self._note(str(name), shard, event)
         return event

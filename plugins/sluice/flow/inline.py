@@ -91,10 +91,10 @@ def _stoppable(services: Services, run_id: RunId) -> Iterator[None]:
 def _follow(services: Services, run: Run) -> Run:
     """Look at every heartbeat what has become of the run, until it has ended as its owner did, or is the owner itself."""
     if run.is_following:
-        log.warning(log_events.FLIGHT_AWAITED, **run.log_context, owner=run.follows)
+        log.info(log_events.FLIGHT_AWAITED, **run.log_context, owner=run.follows)
     policy = services.policy(run.stage)
     while run.is_following:
-        services.clock.wait_until(services.clock.now() + min(policy.heartbeat, policy.wait_timeout))
+        services.clock.wait_until(services.clock.now() + policy.heartbeat)
         run = look_again(services, run)
     return run
 

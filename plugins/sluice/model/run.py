@@ -134,8 +134,8 @@ class Run(Frozen):
 
     @property
     def worked_by(self) -> RunId:
-        """The run whose work its outcome is."""
-        return self.follows or self.id
+        """The run whose work its outcome is; with `force`, no other than itself."""
+        return self.id if self.follows is None or self.force else self.follows
 
     @property
     def log_context(self) -> dict[str, str]:

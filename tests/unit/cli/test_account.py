@@ -1,5 +1,6 @@
 """The account of a run, as people read it."""
 
+import re
 from typing import Any
 
 import pytest
@@ -57,6 +58,13 @@ def test_a_publication_is_told_with_its_counts_and_decision(capsys: pytest.Captu
     assert "approve by ada (cli), 2026-01-31 12:00:00Z: fine" in told
     assert "publication 7, 2026-01-31 12:00:00Z: 1,200 created\n" in told
     assert "sluice review approve" not in told
+
+
+@pytest.mark.parametrize(("status", "told"), [(RunStatus.WAITING, "follows"), (RunStatus.SUCCEEDED, "result of")])
+def test_whose_outcome_a_run_has(capsys: pytest.CaptureFixture[str], status: RunStatus, told: str) -> None:
+    """A run that waits for another names it, and so does one that has another's result."""
+    run = a_run("inline-2", status=status, follows=RUN.id)
+    assert re.search(rf"^{told} +inline-1 *$", drawn(capsys, run=run), re.MULTILINE)
 
 
 def test_a_failed_shard_names_its_failure(capsys: pytest.CaptureFixture[str]) -> None:

@@ -41,6 +41,14 @@ def test_without_a_terminal_there_are_plain_lines() -> None:
     ]
 
 
+def test_who_waits_for_another_run_says_for_which() -> None:
+    """One line, until there is something else to tell."""
+    stream = io.StringIO()
+    with RunProgress(Console(file=stream, width=100)) as progress:
+        progress(None, "warning", {"event": log_events.FLIGHT_AWAITED, "owner": "inline-1"})
+    assert stream.getvalue().splitlines() == ["waits for run inline-1, which works on the same request …"]
+
+
 def test_in_a_terminal_each_shard_has_a_line_that_moves() -> None:
     """The display shows every shard's tally, and a supplier's control characters never reach the terminal."""
     stream = io.StringIO()

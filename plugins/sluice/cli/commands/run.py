@@ -34,6 +34,7 @@ def run(
     window_start: Annotated[str | None, typer.Option(metavar="TIME", help="Such as 2026-01-31T00:00:00Z.")] = None,
     window_end: Annotated[str | None, typer.Option(metavar="TIME", help="The first moment outside.")] = None,
     review: Annotated[ReviewMode, typer.Option(help="always: a person has to look.")] = ReviewMode.POLICY,
+    force: Annotated[bool, typer.Option("--force", help="Do all of it again, whatever another run of it has brought.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Bring a sync's table up to date.
@@ -41,8 +42,9 @@ def run(
     Fetches what the supplier has, transforms it, reviews what would change, and publishes it.
 
     Without --inline, Airflow is asked to run it (connection sluice_airflow). With it, the same steps run in this process
-    on the same state; run it again after a kill, and it goes on from the last checkpoint. Ends with 3 if a review waits for
-    a person, with 4 if some shards failed and the others were published.
+    on the same state; run it again after a kill, and it goes on from the last checkpoint. While another run of the same
+    request is at work, this one waits, and ends as that one does. Ends with 3 if a review waits for a person, with 4 if some
+    shards failed and the others were published.
 
     Example: sluice run hotels --inline --shards tokyo
     """
@@ -54,6 +56,7 @@ def run(
         window=parse_window(window_start, window_end, ("--window-start", "--window-end")),
         shards=_shards(shards),
         review=review,
+        force=force,
         origin=Origin(),
     )
     if inline and wait:
@@ -107,14 +110,14 @@ def _in_airflow(session: Session, output: Output, request: RunRequest, *, wait: 
 
 def _follow(session: Session, output: Output, sync: str, asked: dict[str, Any]) -> ExitCode:
     """Wait until the run ends or waits for a person, or until Airflow says that it failed before it was admitted."""
-    step = None
+    told = None
     with session.services() as services:
         while True:
             found = next((r for r in services.runs.recent(sync, [], _RECENT) if _is_of(r, asked)), None)
-            if found is not None and found.step != step:
-                step = found.step
-                output.note(f"{step} …")
-            if found is not None and (found.status is RunStatus.WAITING or found.status in FINAL_RUN_STATUSES):
+            if found is not None and (doing := _doing(found)) != told:
+                told = doing
+                output.note(doing)
+            if found is not None and _is_at_rest(found):
                 account = account_of(services, found)
                 output.result({**asked, **account.document()}, partial(draw_account, account=account))
                 return exit_code_of(found.status)
@@ -132,6 +135,14 @@ def _has_failed(session: Session, asked: dict[str, Any]) -> bool:
         return bool(api.dag_run(asked["dag_id"], asked["dag_run_id"])["state"] == "failed")
 
 
+def _doing(run: Run) -> str:
+    return f"waits for run {run.follows}, which works on the same request …" if run.is_following else f"{run.step} …"
+
+
+def _is_at_rest(run: Run) -> bool:
+    return run.status in FINAL_RUN_STATUSES or (run.status is RunStatus.WAITING and not run.is_following)
+
+
 def _is_of(run: Run, asked: dict[str, Any]) -> bool:
     return (run.origin.dag_id, run.origin.dag_run_id) == (asked["dag_id"], asked["dag_run_id"])
 
@@ -141,6 +152,8 @@ def _conf(request: RunRequest) -> dict[str, Any]:
     conf: dict[str, Any] = {"review": request.review.value}
     if request.mode is not None:
         conf["mode"] = request.mode.value
+    if request.force:
+        conf["force"] = True
     if request.shards:
         conf["shards"] = list(request.shards)
     if request.window is not None:

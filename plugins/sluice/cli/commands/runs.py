@@ -31,8 +31,9 @@ def runs(
         found = services.runs.recent(sync, status or [], limit)
 
     def draw(console: Console) -> None:
-        rows = [[r.id, r.sync, r.status, r.step, r.mode, r.created_at, r.finished_at] for r in found]
-        console.print(table(["run", "sync", "status", "step", "mode", "began", "ended"], rows) if rows else "no runs")
+        rows = [[r.id, r.sync, r.status, r.step, r.mode, r.created_at, r.finished_at, r.follows] for r in found]
+        columns = ["run", "sync", "status", "step", "mode", "began", "ended", "follows"]
+        console.print(table(columns, rows) if rows else "no runs")
 
     output.result({"runs": found}, draw)
 
