@@ -61,7 +61,7 @@ def test_a_run_and_all_that_can_be_asked_about_it(sluice: CommandLine, database:
     run = done["run"]["id"]
     assert [listed["id"] for listed in sluice.ask("runs")["runs"]] == [run]
     assert sluice.ask("runs", "--status", "failed")["runs"] == []
-    assert sluice.ask("show", run) == {key: done[key] for key in ("run", "shards", "review", "publication")}
+    assert sluice.ask("show", run) == {key: done[key] for key in ("run", "shards", "review", "publication", "calls")}
     told = sluice.ask("ledger", "hotels", "node/251055437")
     assert told["object"]["state"] == "live"
     assert [event["outcome"] for event in told["events"]] == ["created"]
@@ -235,9 +235,9 @@ def test_a_run_is_asked_of_airflow_and_followed(sluice: CommandLine, waiting_in_
         sluice.define("sluice_airflow", airflow.info)
         airflow.answers["GET", dag] = (200, {"is_paused": False})
         airflow.answers["POST", f"{dag}/dagRuns"] = (200, {"dag_run_id": "manual__1"})
-        asked = sluice.ask("run", "hotels", "--shards", "brittany", "--review", "always", "--mode", "full")
+        asked = sluice.ask("run", "hotels", "--shards", "brittany", "--review", "always", "--mode", "full", "--force")
         assert asked["url"] == f"http://127.0.0.1:{airflow.port}/dags/sluice_hotels/runs/manual__1"
-        conf = {"shards": ["brittany"], "review": "always", "mode": "full"}
+        conf = {"shards": ["brittany"], "review": "always", "mode": "full", "force": True}
         assert airflow.asked[-1][2] == {"logical_date": None, "conf": conf}
         followed = sluice.ask("run", "hotels", "--wait", code=3)
         assert (followed["run"]["id"], followed["review"]["id"]) == waiting_in_airflow
