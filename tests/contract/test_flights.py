@@ -1,7 +1,9 @@
 """The contract of flights: of the runs of one request one works; the others follow it, replay its result, or take over."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -120,6 +122,24 @@ def test_who_followed_a_dead_owner_follows_its_successor(stores: Stores) -> None
     stores.runs.end(stores.runs.enter(FOLLOWER, Step.SETTLE, MINUTE), RunEvent.SUCCEED)
     ended = opened(stores, THIRD)
     assert (ended.status, ended.follows) == (RunStatus.SUCCEEDED, FOLLOWER)
+
+
+def test_of_two_followers_that_look_at_once_one_takes_over(stores: Stores) -> None:
+    """The other one follows it, whoever comes first."""
+    owner, _ = followed(stores)
+    opened(stores, THIRD)
+    stores.runs.renew(owner, OVER)
+    start = Barrier(2)
+
+    def look(name: str) -> Run:
+        start.wait(timeout=30)
+        return opened(stores, name)
+
+    with ThreadPoolExecutor(2) as workers:
+        runs = list(workers.map(look, [FOLLOWER, THIRD]))
+    (successor,) = [run for run in runs if run.follows is None]
+    (other,) = [run for run in runs if run.follows is not None]
+    assert (successor.status, other.status, other.follows) == (RunStatus.PENDING, RunStatus.WAITING, successor.id)
 
 
 def test_a_follower_waits_as_long_as_its_policy_says(stores: Stores) -> None:

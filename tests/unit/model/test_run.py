@@ -1,4 +1,4 @@
-"""Windows as people write them, for whoever asks for a run."""
+"""Windows as people write them, and whose outcome a run has."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -7,7 +7,10 @@ import pytest
 from pydantic import ValidationError
 
 from sluice.errors import UsageInvalid
+from sluice.model.base import RunId
+from sluice.model.lifecycle import RunStatus
 from sluice.model.run import Window, parse_window
+from tests.support.nouns import a_run
 
 START, END = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00+01:00"
 NAMES = ("from", "to")
@@ -44,3 +47,18 @@ def test_no_window_is_empty() -> None:
     moment = datetime(2026, 1, 1, tzinfo=UTC)
     with pytest.raises(ValidationError, match="window ends at 2026-01-01"):
         Window(start=moment, end=moment)
+
+
+@pytest.mark.parametrize("status", list(RunStatus))
+def test_only_a_run_that_waits_for_another_is_following(status: RunStatus) -> None:
+    """One that waits without another run waits for a person."""
+    assert not a_run(status=status).is_following
+    assert a_run(status=status, follows=RunId("owner")).is_following is (status is RunStatus.WAITING)
+
+
+@pytest.mark.parametrize(
+    ("follows", "force", "worked_by"), [(None, False, "run-1"), ("owner", False, "owner"), ("owner", True, "run-1")]
+)
+def test_whose_work_the_outcome_of_a_run_is(follows: str | None, worked_by: str, *, force: bool) -> None:
+    """That of the run it followed, unless no other's would do."""
+    assert a_run("run-1", follows=follows, force=force).worked_by == worked_by

@@ -1,5 +1,8 @@
 -- Flights with followers, shards that begin again, calls to others, and what all workers know of a supplier.
 --
+-- A run that is opened while another one of its request is alive does not fail any more: it follows that one, waiting, without a
+-- lease. Whoever opens it again looks what has become of its owner; all of that happens under the lock of the request's lease.
+--
 -- Control state (lease, call, breaker, rate) is written synchronously, one row at a time, by the database's clock, and loses
 -- nothing. Task state (run, shard, artifact, review, decision, dead_letter, watermark) is written at checkpoints. Session state
 -- (event, progress) may lose what was not yet written; it is never read to decide anything. `sluice/model/state_class.py`
