@@ -45,7 +45,7 @@ def main() -> None:
         upgrade(database, "sluice_ledger")
         urllib3.request("POST", f"{supplier.url}/_control", json={"copies": copies})
         known = (database, s3.connection("sluice_artifacts", "bench"), supplier.connection("demo_supplier"))
-        environ = environment(*known)
+        environ = environment(*known) | {"SLUICE_CACHE": str(folder / "cache")}
         print(f"{copies * HOTELS:,} records of the demo supplier")
         measure("first load", environ, folder, copies * HOTELS)
         measure("second, full, nothing changed", environ, folder, copies * HOTELS, "--mode", "full")
