@@ -42,6 +42,11 @@ def state_of(breaker: Breaker) -> BreakerState:
     return BreakerState.OPEN if breaker.at < breaker.resting_until else BreakerState.HALF_OPEN
 
 
+def is_probed(breaker: Breaker) -> bool:
+    """Whether somebody makes the one try after a rest, and may still take his time."""
+    return breaker.probed_until is not None and breaker.at < breaker.probed_until
+
+
 def has_failed_too_often(breaker: Breaker, policy: BreakerPolicy) -> bool:
     """Whether what was counted is enough to open the breaker."""
     return breaker.tries >= FEWEST_TRIES and breaker.failures >= policy.failure_rate * breaker.tries
@@ -96,7 +101,7 @@ class SharedBreaker:
     def _enter(self) -> datetime | None:
         """Return None if all tries may pass, and this one's mark if it is the one that is let through."""
         breaker = self._look()
-        if state_of(breaker) is BreakerState.HALF_OPEN:
+        if state_of(breaker) is BreakerState.HALF_OPEN and not is_probed(breaker):
             claimed = self._store.claim_probe(self._host, self._stage, self._longest_try)
             if claimed is not None:
                 self._changed(claimed, BreakerState.HALF_OPEN)

@@ -218,6 +218,23 @@ def test_a_healthy_supplier_costs_a_statement_a_second() -> None:
     assert work.store.look(SHOP, work.stage).tries == 72
 
 
+def test_refusing_costs_no_more_than_that() -> None:
+    """While the supplier rests, and while somebody tries it: a look each second and worker, however often it is asked for."""
+    work = Work(open_for="30s")
+    worker, other = work.worker(), work.worker()
+    work.try_it(worker, work.fail, times=5)
+
+    def ask_often() -> str:
+        before = work.store.statements
+        assert work.try_it(other, work.answer, times=50) is SupplierResting
+        assert work.store.statements == before + 1
+        return work.answer()
+
+    ask_often()
+    work.clock.move(timedelta(seconds=30))
+    assert work.try_it(worker, ask_often) is None
+
+
 def test_successes_are_told_with_a_failure() -> None:
     """So that a share of failures is never made of failures alone."""
     work = Work()
@@ -383,7 +400,9 @@ def test_no_story_makes_more_tries_than_it_may(story: list[str], shared: int) ->
         after = state_of(work.store.look(SHOP, work.stage))
         if state is BreakerState.OPEN:
             assert (work.made, ended, after) == (before, SupplierResting, BreakerState.OPEN)
-        elif after is not BreakerState.OPEN or act == "fail":  # answers that are told late may make five of four tries
+        elif work.made == before:  # answers that were told only now were the fifth try, of which too many had failed
+            assert (state, ended, after) == (BreakerState.CLOSED, SupplierResting, BreakerState.OPEN)
+        else:
             assert work.made == before + 1
         if state is BreakerState.HALF_OPEN:
             assert after is (BreakerState.CLOSED if act == "answer" else BreakerState.OPEN)
