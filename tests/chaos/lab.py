@@ -113,7 +113,7 @@ class Experiment:
             return None
         self.let_leases_run_out()
         ended = self.start().end()
-        assert ended.status == "succeeded", f"{ended.error}: {ended.message}"
+        assert ended.status == "succeeded", ended
         return ended
 
     def succeeded(self) -> bool:

@@ -22,8 +22,11 @@ STAGE: Final[dict[str, Any]] = {
     "chunk_age": "10m",
     "retry": {"attempts": 2, "base": "0s", "cap": "0s"},
     "task_retries": 0,
+    "breaker": {"open_for": "0.01s"},
 }
-"""Two pages fill a chunk; its age never does. Leases are long: an experiment says itself when one has run out."""
+"""Two pages fill a chunk; its age never does. Leases are long: an experiment says itself when one has run out.
+
+A supplier that was in trouble is well again when the next worker comes, so nobody has to wait for its breaker."""
 
 SYNC: Final[dict[str, Any]] = {
     "sync": "things",

@@ -15,8 +15,8 @@ from tests.chaos.worker import Mark
 
 IS_FULL = os.environ.get("CHAOS") == "full"
 SUPPLIER_FAILS = "supplier fails"
-MOST_EVENTS = 100
-MOST_COMMITS = 60
+MOST_EVENTS = 45
+MOST_COMMITS = 30
 MOST_REQUESTS = 12
 INSIDE_A_PUBLICATION = (log_events.UNDO_STORED,)
 """A worker that is paused there holds the target until the server has lost its patience: another test waits for that."""
@@ -160,7 +160,7 @@ faults: st.SearchStrategy[Fault] = st.one_of(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
     print_blob=True,
 )
-@given(number=st.integers(0, 2), sequence=st.lists(faults, min_size=1, max_size=4))
+@given(number=st.integers(0, 2), sequence=st.lists(faults, min_size=2, max_size=5))
 def test_any_sequence_of_faults_ends_as_a_quiet_day_does(lab: Lab, number: int, sequence: list[Fault]) -> None:
     """Each worker meets the next fault, or comes to the end before; sleepers wake last, and change nothing."""
     with lab.experiment(lab.story[number]) as experiment:
