@@ -21,8 +21,8 @@ select clock_timestamp() as now, coalesce(clock_timestamp() - follows_since, int
 from sluice_state.run where id = %(id)s
 
 -- name: newest_at_work
--- The newest other run of a request that has worked itself; and whether a run of the sync has published since: since its end if
--- it succeeded, else since its admission, after which it fetched.
+-- The newest other run of a request that has worked itself, and whether a run of the sync has published since.
+-- Since its end, if it succeeded; else since its admission, after which it fetched.
 select worked.*, exists (
     select from sluice_state.run as other
     where other.sync = worked.sync and other.id <> worked.id
