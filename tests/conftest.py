@@ -24,6 +24,18 @@ os.environ["SLUICE_CACHE"] = tempfile.mkdtemp(prefix="sluice-cache-")
 atexit.register(shutil.rmtree, os.environ["SLUICE_CACHE"], ignore_errors=True)
 
 
+COSTLY_TO_SET_UP = ("chaos", "dags", "distributed")
+"""Folders whose tests share what takes long to start: of several processes that test, one takes all of a folder."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep together what shares a set-up, for whoever spreads the tests over several processes."""
+    for item in items:
+        folder = item.path.relative_to(servers.PROJECT / "tests").parts[0]
+        shared = folder if folder in COSTLY_TO_SET_UP else str(item.path)
+        item.add_marker(pytest.mark.xdist_group(shared))
+
+
 @pytest.fixture(scope="session")
 def session_folder() -> Iterator[Path]:
     """A folder for this session's servers."""

@@ -1,0 +1,48 @@
+"""What the flow needs from the world, one small Protocol for each need, and `Services`, the bundle of them all."""
+
+from sluice.ports.artifacts import ArtifactStore, ChunkCodec
+from sluice.ports.coordination import AlertStore, BreakerStore, CallStore, ProgressStore, RateStore, Webhook
+from sluice.ports.run_memory import DeadLetterStore, PointerStore, ReviewStore, RunStore, ShardStore, WatermarkStore
+from sluice.ports.services import Services
+from sluice.ports.supplier import Page, PageRequest, Source
+from sluice.ports.surroundings import Clock, ConnectionInfo, Connections, DatabaseProbe, Metrics, SpecReader
+from sluice.ports.target import DiffCounts, Diffing, DiffScope, Ledger, Publishing, Remember, Target
+from sluice.ports.upkeep import GarbageStore, Holder, RebuildStore, RedoStore
+
+__all__ = [
+    "AlertStore",
+    "ArtifactStore",
+    "BreakerStore",
+    "CallStore",
+    "ChunkCodec",
+    "Clock",
+    "ConnectionInfo",
+    "Connections",
+    "DatabaseProbe",
+    "DeadLetterStore",
+    "DiffCounts",
+    "DiffScope",
+    "Diffing",
+    "GarbageStore",
+    "Holder",
+    "Ledger",
+    "Metrics",
+    "Page",
+    "PageRequest",
+    "PointerStore",
+    "ProgressStore",
+    "Publishing",
+    "RateStore",
+    "RebuildStore",
+    "RedoStore",
+    "Remember",
+    "ReviewStore",
+    "RunStore",
+    "Services",
+    "ShardStore",
+    "Source",
+    "SpecReader",
+    "Target",
+    "WatermarkStore",
+    "Webhook",
+]

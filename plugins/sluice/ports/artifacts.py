@@ -1,0 +1,30 @@
+"""Bytes in the object store, and how raw chunks are laid out in them."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from sluice.model.artifact import ArtifactRef, Pointer
+
+
+class ArtifactStore(Protocol):
+    """Bytes in the object store."""
+
+    def put(self, ref: ArtifactRef, data: bytes, records: int, expires_at: datetime | None) -> Pointer:
+        """Store and verify the bytes, and return their pointer. Idempotent: the key derives from `ref` alone."""
+
+    def get(self, pointer: Pointer) -> bytes:
+        """Return the bytes; raise `ArtifactCorrupt` if they are missing or do not match the pointer's sha-256."""
+
+    def remove(self, pointer: Pointer) -> None:
+        """Remove the bytes; nothing happens if they are gone."""
+
+
+class ChunkCodec(Protocol):
+    """Raw chunks: the bodies of consecutive pages, byte for byte, one compressed frame a page."""
+
+    def pack(self, pages: Sequence[bytes], level: int) -> bytes:
+        """Return one artifact that holds the pages; `level` is zstd's."""
+
+    def pages(self, data: bytes) -> Iterator[bytes]:
+        """Yield the pages, in order; raise `ArtifactCorrupt` if the layout is broken."""

@@ -1,0 +1,150 @@
+"""What a run knows of itself: task state, written synchronously at checkpoints."""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Protocol
+
+from sluice.model.artifact import ArtifactKind, Pointer
+from sluice.model.base import ObjectKey, ReviewId, RunId, ShardKey, Token
+from sluice.model.lifecycle import RunEvent, RunStatus, Step
+from sluice.model.reject import DeadLetter, Reject
+from sluice.model.review import Decision, Review
+from sluice.model.run import Failure, Run
+from sluice.model.shard import Shard, ShardPlan
+from sluice.model.stage import StagePolicy
+
+
+class RunStore(Protocol):
+    """The runs. Each write is one transaction, with its event in it."""
+
+    def open(self, run: Run, policy: StagePolicy) -> Run:
+        """Insert the run, and decide by `guard.flight` what becomes of it: return it with a new token.
+
+        It has the flight of its request key and is `pending`; or it follows another run that is alive, and is `waiting`; or
+        it has an earlier run's result, and has `succeeded`. Idempotent by run id: a run that works itself, or has succeeded, is
+        returned as it is. Opening a follower again is how it looks what has become of its owner.
+        """
+
+    def get(self, run: RunId) -> Run:
+        """Return the run; raise `NotFound` naming it."""
+
+    def enter(self, run: RunId, step: Step, lease_ttl: timedelta) -> Run:
+        """Put the run at `step`, `running`, with a new token that fences every earlier one; renew its lease.
+
+        Reopens a failed, partial or cancelled run. A run that succeeded is returned unchanged. Raises `FlightTaken` while
+        another run of the same request has a lease that has not expired.
+        """
+
+    def end(self, run: Run, event: RunEvent, failure: Failure | None = None) -> Run:
+        """Let `event` (park, succeed, end-partial, fail, cancel) happen to the run; raise `Fenced` on an older token.
+
+        An event that ends or parks the run releases its flight.
+        """
+
+    def renew(self, run: Run, lease_ttl: timedelta) -> None:
+        """Let the run's flight last for another `lease_ttl`; `Fenced` on an older token, or if another run has it.
+
+        A run that does not run any more, since it ended or waits, takes no flight back.
+        """
+
+    def next_token(self, run: Run) -> Run:
+        """Exchange the token that `run` carries for a newer one; `Fenced` unless it still is the run's."""
+
+    def recent(self, sync: str | None, statuses: Sequence[RunStatus], limit: int) -> list[Run]:
+        """Return the newest runs first, filtered where a filter is given."""
+
+
+class ShardStore(Protocol):
+    """The shards of runs, and the pointers that belong to their checkpoints."""
+
+    def plan(self, run: Run, plans: Sequence[ShardPlan], watermarks: Mapping[ShardKey, str]) -> list[Shard]:
+        """Insert the shards, `pending`; those that exist stay as they are. Return all shards of the run by key."""
+
+    def of(self, run: RunId) -> list[Shard]:
+        """Return the run's shards, ordered by key."""
+
+    def claim(self, run: RunId, key: ShardKey) -> Shard:
+        """Make the shard `running` with a new token, and one more attempt unless it is fetched already.
+
+        Returns it unchanged if it has succeeded or is skipped. Raises `NotFound` if the run has no such shard, and
+        `FlightTaken` while another run of the same request has a lease that has not expired.
+        """
+
+    def claim_next(self, run: RunId) -> Shard | None:
+        """Claim some pending shard that nobody else is claiming (SKIP LOCKED); None if there is none left."""
+
+    def checkpoint(self, shard: Shard, pointer: Pointer, lease_ttl: timedelta) -> Shard:
+        """Commit a raw chunk's pointer together with the cursor, counters and marks of `shard`, and renew the run's lease.
+
+        `shard` carries the new cursor; its token must still be the row's, else `Fenced`. Returns the row.
+        """
+
+    def renew(self, shard: Shard, lease_ttl: timedelta) -> None:
+        """Let the flight of the shard's run last for another `lease_ttl`; `Fenced` on an older token."""
+
+    def succeed(self, shard: Shard) -> Shard:
+        """The shard is fetched and transformed; its high mark is kept. `Fenced` on an older token."""
+
+    def fail(self, shard: Shard, failure: Failure) -> Shard:
+        """The shard gave up; its cursor stands. `Fenced` on an older token."""
+
+
+class PointerStore(Protocol):
+    """Pointers to artifacts, apart from those a checkpoint commits."""
+
+    def add(self, pointer: Pointer, token: Token | None = None) -> None:
+        """Record a pointer. Idempotent by ref: the same bytes change nothing, other bytes replace the pointer.
+
+        With a token, raises `Fenced` unless it is the token of the ref's shard (or of its run, without a shard).
+        """
+
+    def of(self, run: RunId, kind: ArtifactKind, shard: ShardKey | None = None) -> list[Pointer]:
+        """Return the pointers of one kind, ordered by shard and seq."""
+
+
+class ReviewStore(Protocol):
+    """Reviews and the decisions about them."""
+
+    def save(self, review: Review, run: Run) -> Review:
+        """Insert the review; the same id is returned as stored, decision and all. `Fenced` on an older run token.
+
+        Earlier reviews of the same run that still wait are superseded.
+        """
+
+    def get(self, review: ReviewId) -> Review:
+        """Return the review; raise `NotFound` naming it."""
+
+    def latest(self, run: RunId) -> Review | None:
+        """Return the newest review of the run."""
+
+    def waiting(self, sync: str | None = None) -> list[Review]:
+        """Return the reviews that wait for a decision, oldest first."""
+
+    def decide(self, review: ReviewId, decision: Decision) -> Review:
+        """Record the decision and move the verdict; the same choice again changes nothing.
+
+        Raises `IllegalTransition`, naming the present verdict and who gave it, if the review no longer waits.
+        """
+
+
+class DeadLetterStore(Protocol):
+    """Objects that could not be taken in."""
+
+    def record(self, run: Run, shard: ShardKey, rejects: Sequence[Reject]) -> None:
+        """Open a dead letter for each reject, or count one more attempt of an open one of the same object."""
+
+    def close(self, sync: str, keys: Sequence[ObjectKey]) -> int:
+        """Close the open dead letters of objects that came right; return how many there were."""
+
+    def open_for(self, sync: str, limit: int) -> list[DeadLetter]:
+        """Return open dead letters, newest first."""
+
+
+class WatermarkStore(Protocol):
+    """How far incremental fetching has been published, per sync and shard."""
+
+    def of(self, sync: str) -> dict[ShardKey, str]:
+        """Return the watermark of each shard that has one."""
+
+    def advance(self, sync: str, marks: Mapping[ShardKey, str], run: Run) -> None:
+        """Move watermarks forward to what `run` published; `Fenced` on an older run token."""

@@ -1,0 +1,44 @@
+"""`Services`, the bundle of all ports that a step may use."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sluice.model.spec import SyncSpec, WebhookSpec
+from sluice.model.stage import StagePolicy
+from sluice.ports.artifacts import ArtifactStore, ChunkCodec
+from sluice.ports.coordination import AlertStore, CallStore, ProgressStore, Webhook
+from sluice.ports.run_memory import DeadLetterStore, PointerStore, ReviewStore, RunStore, ShardStore, WatermarkStore
+from sluice.ports.supplier import Source
+from sluice.ports.surroundings import Clock, Metrics
+from sluice.ports.target import Ledger, Target
+from sluice.ports.upkeep import GarbageStore, RebuildStore, RedoStore
+
+
+@dataclass(frozen=True)
+class Services:
+    """Everything a step may use. Built by `wiring` alone."""
+
+    clock: Clock
+    metrics: Metrics
+    runs: RunStore
+    shards: ShardStore
+    pointers: PointerStore
+    redos: RedoStore
+    reviews: ReviewStore
+    rebuilds: RebuildStore
+    dead_letters: DeadLetterStore
+    watermarks: WatermarkStore
+    progress: ProgressStore
+    garbage: GarbageStore
+    artifacts: ArtifactStore
+    codec: ChunkCodec
+    source: Callable[[SyncSpec, StagePolicy], Source]
+    ledger: Callable[[SyncSpec], Ledger]
+    target: Callable[[SyncSpec], Target]
+    spec: Callable[[str], SyncSpec]
+    """Reads the spec of a sync by name, as it stands in `include/syncs` now."""
+    policy: Callable[[str], StagePolicy]
+    """Reads the policy of a stage by name."""
+    calls: CallStore
+    webhook: Callable[[WebhookSpec, StagePolicy], Webhook]
+    alerts: AlertStore

@@ -1,0 +1,123 @@
+"""The published table and the ledger beside it: read, compared, published."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Protocol
+
+from sluice.model.artifact import Pointer
+from sluice.model.base import ObjectKey, ReviewId, ShardKey, Token
+from sluice.model.ledger import LedgerObject, ObjectEvent, Outcome, Publication, Remembered
+from sluice.model.review import Review
+from sluice.model.run import Run
+
+
+class Ledger(Protocol):
+    """What the target holds of each object; read only, it is written by publications alone."""
+
+    def remembered(self, sync: str, transformer_version: int, keys: Sequence[ObjectKey]) -> dict[ObjectKey, Remembered]:
+        """Return what is remembered of those live objects under that transformer version."""
+
+    def object(self, sync: str, key: ObjectKey) -> LedgerObject | None:
+        """Return the ledger's row of one object."""
+
+    def events(self, sync: str, key: ObjectKey) -> list[ObjectEvent]:
+        """Return all that became of one object, oldest first."""
+
+    def publications(self, sync: str, limit: int) -> list[Publication]:
+        """Return the newest publications first."""
+
+    def publication_of(self, review: ReviewId) -> Publication | None:
+        """Return the publication of that review, if it was applied."""
+
+
+class Target(Protocol):
+    """The table that one sync keeps in step, in one database with its ledger."""
+
+    def check(self) -> None:
+        """Raise `TargetMismatch`, naming every difference and its mend, if the table is there and does not fit the spec."""
+
+    def prepare(self) -> None:
+        """Create the table if it is missing; raise as `check` does."""
+
+    def diffing(self) -> "AbstractContextManager[Diffing]":
+        """Open a staging area of its own, which ends with the context."""
+
+    def publishing(self, token: Token, patience: timedelta) -> "AbstractContextManager[Publishing]":
+        """Open the one transaction of a publication, with the target locked and the token checked against its fence.
+
+        Commits when the context ends without an error. The database rolls it back if it hears nothing for `patience`, so that
+        a worker who hangs does not hold up the others. Raises `Fenced` on an older token and `CommitUnconfirmed` if the
+        answer to the commit was lost.
+        """
+
+
+@dataclass(frozen=True)
+class DiffScope:
+    """What the absence of an object means in this run."""
+
+    complete: bool
+    """Whether every shard of a full run came through: only then are absent objects deletions."""
+    transformer_version: int
+
+
+@dataclass(frozen=True)
+class DiffCounts:
+    """A diff, counted."""
+
+    seen: int
+    unchanged: int
+    live_before: int
+    first_loaded: int
+    outcomes: Mapping[Outcome, int]
+
+
+class Diffing(Protocol):
+    """The staged keys and hashes of one run, held against the ledger set-wise."""
+
+    def stage(self, shard: ShardKey, seq: int, rows: bytes) -> None:
+        """Copy keys, hashes and versions of one rows artifact (Parquet) into the staging area."""
+
+    def stage_rejected(self, keys: Sequence[ObjectKey]) -> None:
+        """Note objects that were delivered but rejected: they are no deletions."""
+
+    def compare(self, scope: DiffScope) -> list[tuple[ShardKey, int]]:
+        """Compare what is staged with the ledger, which is not written.
+
+        Returns (shard, seq) of the rows artifacts that lack a row the diff needs, since the ledger changed after they were
+        made: their chunks have to be mapped again, in full, and staged in their place.
+        """
+
+    def unstage(self, shard: ShardKey, seq: int) -> None:
+        """Forget one rows artifact, to stage a better one."""
+
+    def result(self) -> tuple[bytes, DiffCounts]:
+        """Return the last comparison: the diff (Parquet, ordered by key, see `model.rows`) and its counts."""
+
+
+class Publishing(Protocol):
+    """The transaction of a publication."""
+
+    def find(self, review: ReviewId) -> Publication | None:
+        """Return the publication of that review if it is there already."""
+
+    def load(self, diff: bytes, *, with_deletes: bool) -> list[tuple[ShardKey, int]]:
+        """Load the reviewed diff, and return (shard, seq) of the rows artifacts it needs.
+
+        Where the ledger of an object moved since the review, what was approved can only shrink: it is dropped if the
+        ledger now holds something newer, or the same. Raises `LedgerMoved` if versions cannot tell.
+        """
+
+    def load_rows(self, shard: ShardKey, seq: int, rows: bytes) -> None:
+        """Load the rows of one rows artifact that the diff asks for."""
+
+    def before_images(self) -> tuple[bytes, int]:
+        """Return the target's and the ledger's rows that would change or go, as they are (Parquet), and their number."""
+
+    def apply(self, run: Run, review: Review, undo: Pointer) -> Publication:
+        """Write rows, ledger, events and the publication; raise `ApprovalVoid` if a row is missing or not as reviewed."""
+
+
+Remember = Callable[[Sequence[ObjectKey]], Mapping[ObjectKey, Remembered]]
+"""Looks up what the ledger remembers of some objects."""
