@@ -42,11 +42,11 @@ class ReviewGate(HITLOperator):
 
     def execute(self, context: Context) -> dict[str, str]:
         """Pass, or put the question and park."""
-        from sluice.flow.gate import hold
         from sluice.flow.pinned_spec import pinned_spec
+        from sluice.flow.redo import held
 
         with working(Step.GATE, self.include) as work:
-            review = hold(work.services, work.run_id)
+            review = held(work.services, work.run_id)
             if review.verdict not in WAITING_VERDICTS:
                 return _passed(review)
             run = work.services.runs.get(work.run_id)

@@ -16,7 +16,9 @@ from sluice.errors import (
     LedgerMoved,
     SluiceError,
     SpecInvalid,
+    StateTooNew,
     StateUnavailable,
+    StateUnreadable,
     TargetUnavailable,
 )
 
@@ -27,6 +29,8 @@ _MENDS: Final[dict[type[SluiceError], str]] = {
     AirflowUnavailable: "Is it running? `sluice up` starts a local stack; else look at the connection sluice_airflow.",
     CommitUnconfirmed: "Run it again: it looks first whether the publication is there.",
     LedgerMoved: "Run it again: it is reviewed afresh against what the target holds now.",
+    StateTooNew: "Use the Sluice that wrote it, or a newer one.",
+    StateUnreadable: "The next step of its run makes it again: clear the task that met it, or ask for the same again.",
     FlightTaken: "`sluice runs` shows it. Wait for its end, or for its lease to expire if its process died.",
 }
 

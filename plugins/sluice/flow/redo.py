@@ -14,6 +14,7 @@ from sluice.errors import RedoNeeded, ReviewNotApproved, Scope, SluiceError
 from sluice.flow import fetcher, publisher, reviewer, transformer
 from sluice.flow.damage import is_void
 from sluice.flow.gate import hold
+from sluice.flow.rebuilding import rebuilding
 from sluice.model.base import RunId, ShardKey
 from sluice.model.ledger import Publication
 from sluice.model.lifecycle import APPROVALS, WAITING_VERDICTS, ShardStatus
@@ -37,7 +38,7 @@ def transform(services: Services, run_id: RunId, shard_key: ShardKey) -> Shard:
             fetcher.fetch(services, run_id, shard_key)
         return transformer.transform(services, run_id, shard_key)
 
-    return _mending(work)
+    return _mending(services, work)
 
 
 def review(services: Services, run_id: RunId) -> Review:
@@ -47,7 +48,18 @@ def review(services: Services, run_id: RunId) -> Review:
         _bring_in(services, run_id)
         return reviewer.review(services, run_id)
 
-    return _mending(work)
+    return _mending(services, work)
+
+
+def held(services: Services, run_id: RunId) -> Review:
+    """Hold a run at the gate; a review that could not be read, and was removed, is made again first."""
+
+    def work() -> Review:
+        if services.reviews.latest(run_id) is None:
+            review(services, run_id)
+        return hold(services, run_id)
+
+    return _mending(services, work)
 
 
 def publish(services: Services, run_id: RunId, *, is_repeated: bool = False) -> Publication | None:
@@ -71,13 +83,14 @@ def publish(services: Services, run_id: RunId, *, is_repeated: bool = False) -> 
                 )
         return publisher.publish(services, run_id, is_repeated=is_repeated)
 
-    return _mending(work)
+    return _mending(services, work)
 
 
-def _mending(work: Callable[[], T]) -> T:
+def _mending(services: Services, work: Callable[[], T]) -> T:
     for redone in range(MOST_REDOS):
         try:
-            return work()
+            with rebuilding(services):
+                return work()
         except RedoNeeded as error:
             log.warning(log_events.STEP_REPEATED, times=redone + 1, message=error.message)
     return work()
