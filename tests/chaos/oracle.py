@@ -218,8 +218,9 @@ def _orphans(state: psycopg.Connection[Any], target: psycopg.Connection[Any]) ->
     """Rows that belong to something that is not there, where no foreign key can forbid it."""
     runs = {row["id"] for row in state.execute("select id from sluice_state.run")}
     reviews = {row["id"] for row in state.execute("select id from sluice_state.review")}
-    for table in ("dead_letter", "watermark"):
-        for row in state.execute(f"select run from sluice_state.{table}"):
+    naming = "select table_name from information_schema.columns where table_schema = 'sluice_state' and column_name = 'run'"
+    for table in [row["table_name"] for row in state.execute(naming)]:
+        for row in state.execute(f"select distinct run from sluice_state.{table} where run is not null"):
             if row["run"] not in runs:
                 yield f"{table}: there is no run {row['run']}"
     for row in target.execute("select review, run from sluice_ledger.publication"):

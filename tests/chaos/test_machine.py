@@ -1,7 +1,7 @@
 """The worker's own machine: its disk is full, its clock is wrong or is set while it works.
 
 The clock is the port `Clock`, set by the driver: the package takes the time of the worker from nowhere else. Disks are full by
-`RLIMIT_FSIZE`, below which no file of the process can grow.
+`RLIMIT_FSIZE`, above which no file of the process can grow.
 """
 
 import os

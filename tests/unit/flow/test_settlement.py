@@ -5,6 +5,7 @@ from structlog.testing import capture_logs
 
 from sluice import log_events
 from sluice.flow.settlement import settle
+from sluice.guard.takeover import taken_over_by
 from sluice.model.alert import Alert, AlertLevel
 from sluice.model.base import PublicationId, ReviewId, RunId
 from sluice.model.ledger import Outcome, Publication
@@ -225,3 +226,13 @@ def test_what_raises_no_alert(status: RunStatus, follows: str | None) -> None:
     runs = bench.workshop.memory.runs
     runs[RUN] = runs[RUN].model_copy(update={"status": status, "follows": follows})
     assert alerts_of(bench) == []
+
+
+def test_a_run_that_was_taken_over_raises_no_alert() -> None:
+    """Whoever goes on from it does, if that fails too."""
+    bench = Bench(SOME)
+    memory = bench.workshop.memory
+    failed = {"status": RunStatus.FAILED, "failure": taken_over_by(RunId("run-2"))}
+    memory.runs[RUN] = memory.runs[RUN].model_copy(update=failed)
+    assert alerts_of(bench) == []
+    assert memory.alerts == {}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sluice.guard.takeover import is_due, taken_over_by
+from sluice.guard.takeover import is_due, is_taken_over, taken_over_by
 from sluice.model.base import RunId
 from sluice.model.lifecycle import RunStatus
 from sluice.model.run import Failure, Origin
@@ -39,3 +39,11 @@ def test_what_ended_a_run_that_died() -> None:
     """Its failure names who has taken over."""
     message = "its lease ran out; run new has taken over"
     assert taken_over_by(RunId("new")) == Failure(error="TakenOver", message=message)
+
+
+def test_a_run_that_was_taken_over_is_told_from_one_that_ended_as_another_did() -> None:
+    """A follower has the failure of whom it followed; it was not taken over itself."""
+    failure = taken_over_by(RunId("new"))
+    assert is_taken_over(a_run("old", status=RunStatus.FAILED, failure=failure))
+    assert not is_taken_over(a_run("old", status=RunStatus.FAILED, failure=failure, follows="older"))
+    assert not is_taken_over(a_run("old", status=RunStatus.FAILED, failure=Failure(error="Interrupted", message="Ctrl-C")))
