@@ -8,6 +8,7 @@ import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from sluice.cli.local.postgres import PostgresServer
 from sluice.cli.local.s3 import S3Server
 from sluice.ports import ConnectionInfo
 from tests.support import servers
+from tests.support.summary import summary_of
 
 # A shell that starts the tests in the background has them ignore Ctrl-C, and with them all that they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -28,12 +30,34 @@ COSTLY_TO_SET_UP = ("chaos", "dags", "distributed")
 """Folders whose tests share what takes long to start: of several processes that test, one takes all of a folder."""
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep together what shares a set-up, for whoever spreads the tests over several processes."""
     for item in items:
         folder = item.path.relative_to(servers.PROJECT / "tests").parts[0]
         shared = folder if folder in COSTLY_TO_SET_UP else str(item.path)
         item.add_marker(pytest.mark.xdist_group(shared))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand the lines over to the process that prints them, where another one does."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["summary"] = summary_of(session.config)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take the lines of a process that has ended."""
+    summary_of(node.config).extend(getattr(node, "workeroutput", {}).get("summary", []))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Print what tests had to say about the session as a whole."""
+    if lines := summary_of(config):
+        terminalreporter.section("what was done")
+        for line in lines:
+            terminalreporter.write_line(line)
 
 
 @pytest.fixture(scope="session")

@@ -13,8 +13,7 @@ from tests.chaos.lab import Lab
 from tests.chaos.story import write_project
 from tests.chaos.workers import open_nursery
 from tests.support import servers
-
-_TALLIES = pytest.StashKey[list[Lab]]()
+from tests.support.summary import summary_of
 
 
 @pytest.fixture(scope="session")
@@ -32,14 +31,6 @@ def lab(
     bucket = servers.new_bucket(s3, f"chaos-{uuid.uuid4().hex}")
     with open_nursery() as nursery:
         made = Lab(postgres, migrated_template, bucket, nursery, include)
-        request.config.stash.setdefault(_TALLIES, []).append(made)
         yield made
         made.close()
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Say how many faults were injected and survived."""
-    for made in config.stash.get(_TALLIES, []):
-        terminalreporter.section("chaos")
-        for line in made.tally.lines():
-            terminalreporter.write_line(line)
+        summary_of(request.config).extend(made.tally.lines())
