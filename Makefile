@@ -24,7 +24,7 @@ up: $(READY) ## start a local stack and keep it: Postgres, S3, supplier, Airflow
 	@$(BIN)/sluice up
 
 test: $(READY) ## run every test, on servers of its own (ARGS="-k name" for some)
-	@$(BIN)/pytest -n auto --maxprocesses 4 --dist loadgroup $(ARGS)
+	@$(BIN)/pytest -n auto --maxprocesses 4 --no-loadscope-reorder $(ARGS)
 
 celery: $(READY) ## run the demo's DAG under Celery with two workers that are killed (a part of make test)
 	@$(BIN)/pytest tests/distributed $(ARGS)

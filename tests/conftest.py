@@ -30,13 +30,18 @@ COSTLY_TO_SET_UP = ("chaos", "dags", "distributed")
 """Folders whose tests share what takes long to start: of several processes that test, one takes all of a folder."""
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep together what shares a set-up, for whoever spreads the tests over several processes."""
-    for item in items:
-        folder = item.path.relative_to(servers.PROJECT / "tests").parts[0]
-        shared = folder if folder in COSTLY_TO_SET_UP else str(item.path)
-        item.add_marker(pytest.mark.xdist_group(shared))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Spread the tests over processes by file, those that share a costly set-up by folder."""
+    from xdist.scheduler.loadscope import LoadScopeScheduling
+
+    class ByPlace(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            folder = file.split("/")[1]
+            return folder if folder in COSTLY_TO_SET_UP else file
+
+    return ByPlace(config, log)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
