@@ -164,6 +164,13 @@ class Workshop:
         return [list(self.codec.pages(self.artifacts.get(pointer))) for pointer in pointers]
 
 
+def planned(**parts: Any) -> Workshop:
+    """A workshop with a planned run."""
+    workshop = Workshop(**parts)
+    workshop.begin()
+    return workshop
+
+
 def small_chunks(pages: int = 1, age: timedelta = timedelta(hours=1)) -> StagePolicy:
     """A policy whose chunks close after so many of the fake's pages of 11 bytes."""
     return StagePolicy(chunk_bytes=11 * pages, chunk_age=age)

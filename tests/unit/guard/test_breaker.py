@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from datetime import timedelta
-from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -19,11 +18,10 @@ from sluice.errors import (
     SupplierResting,
     SupplierUnavailable,
 )
-from sluice.guard.breaker import FEWEST_TRIES, SharedBreaker, has_failed_too_often, is_failure, state_of
+from sluice.guard.breaker import FEWEST_TRIES, SharedBreaker, is_failure, state_of
 from sluice.guard.retries import patiently
-from sluice.model.breaker import Breaker, BreakerState
-from sluice.model.stage import BreakerPolicy, RetryPolicy, StagePolicy
-from tests.support.nouns import NOW
+from sluice.model.breaker import BreakerState
+from sluice.model.stage import RetryPolicy, StagePolicy
 from tests.unit.fakes.breaker_store import MemoryBreakerStore
 from tests.unit.fakes.clock import FakeClock
 from tests.unit.fakes.metrics import MemoryMetrics
@@ -356,31 +354,6 @@ def test_out_of_reach_is_not_healthy() -> None:
     work.store.is_away = False
     assert work.try_it(worker, work.answer) is None
     assert work.store.look(SHOP, work.stage).tries == 3
-
-
-@given(
-    tries=st.integers(0, 2000),
-    failures=st.integers(0, 2000),
-    rate=st.decimals(min_value=Decimal("0.0001"), max_value=1, places=4),
-)
-def test_it_opens_exactly_from_the_declared_share_on(tries: int, failures: int, rate: Decimal) -> None:
-    """Without rounding; never for want of failures, never for fewer than five tries; more failures never make it better."""
-    failures = min(failures, tries)
-    policy = BreakerPolicy(failure_rate=rate)
-    breaker = Breaker(at=NOW, tries=tries, failures=failures)
-    opens = has_failed_too_often(breaker, policy)
-    assert opens == (tries >= 5 and failures * 10_000 >= int(rate * 10_000) * tries)
-    if opens:
-        assert failures > 0
-        assert has_failed_too_often(breaker.model_copy(update={"failures": tries}), policy)
-
-
-@given(st.none() | st.timedeltas(min_value=-timedelta(days=1), max_value=timedelta(days=1)))
-def test_what_it_lets_through_follows_from_the_rest_alone(rest: timedelta | None) -> None:
-    """None: all; not over: none; over: one. The very instant it is over belongs to the one."""
-    breaker = Breaker(at=NOW, resting_until=None if rest is None else NOW + rest)
-    expected = BreakerState.CLOSED if rest is None else BreakerState.OPEN if rest > timedelta(0) else BreakerState.HALF_OPEN
-    assert state_of(breaker) is expected
 
 
 @given(st.lists(st.sampled_from(["answer", "fail", "wait a second", "wait a rest"]), max_size=60), st.integers(0, 2))
