@@ -84,6 +84,12 @@ class MemoryShardStore:
                 progress_at=memory.clock.now(),
             )
 
+    def renew(self, shard: Shard, lease_ttl: timedelta) -> None:
+        """Extend the flight of the run."""
+        with self._memory.lock:
+            self._memory.still_shard(shard.run, shard.key, shard.token, lease_ttl)
+            self._memory.keep(shard.run)
+
     def succeed(self, shard: Shard) -> Shard:
         """The shard is fetched and transformed."""
         with self._memory.lock:

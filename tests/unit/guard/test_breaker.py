@@ -20,8 +20,9 @@ from sluice.errors import (
 )
 from sluice.guard.breaker import FEWEST_TRIES, SharedBreaker, is_failure, state_of
 from sluice.guard.retries import patiently
-from sluice.model.breaker import BreakerState
-from sluice.model.stage import RetryPolicy, StagePolicy
+from sluice.model.breaker import Breaker, BreakerState
+from sluice.model.stage import BreakerPolicy, RetryPolicy, StagePolicy
+from tests.support.nouns import NOW
 from tests.unit.fakes.breaker_store import MemoryBreakerStore
 from tests.unit.fakes.clock import FakeClock
 from tests.unit.fakes.metrics import MemoryMetrics
