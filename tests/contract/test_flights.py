@@ -142,6 +142,13 @@ def test_of_two_followers_that_look_at_once_one_takes_over(stores: Stores) -> No
     assert (successor.status, other.status, other.follows) == (RunStatus.PENDING, RunStatus.WAITING, successor.id)
 
 
+@pytest.mark.parametrize(("ttl", "status"), [(OVER, RunStatus.PENDING), (MINUTE, RunStatus.WAITING)])
+def test_a_stage_says_how_long_a_silent_run_keeps_its_request(stores: Stores, ttl: timedelta, status: RunStatus) -> None:
+    """Where its lease has run out, the next run of the request works; where not, that one follows."""
+    stores.runs.open(a_run(), POLICY.model_copy(update={"lease_ttl": ttl}))
+    assert stores.runs.open(a_run("run-2"), POLICY).status is status
+
+
 def test_a_follower_waits_as_long_as_its_policy_says(stores: Stores) -> None:
     """Then it fails, saying for whom it waited; a stage with more patience waits on."""
     patient, hasty = StagePolicy(wait_timeout=2 * HOUR), StagePolicy(wait_timeout=HOUR / 2)
