@@ -75,9 +75,9 @@ class Bench:
             for verdict in (Verdict.NEEDS_HUMAN, Verdict.BLOCKED)
         ),
         *((shards, Verdict.EXPIRED, False, RunStatus.FAILED, UNANSWERED) for shards in (ALL, SOME)),
-        *((shards, verdict, False, RunStatus.FAILED, UNPUBLISHED) for shards in (ALL, SOME) for verdict in APPROVALS),
-        *((ALL, verdict, True, RunStatus.SUCCEEDED, None) for verdict in APPROVALS),
-        *((SOME, verdict, True, RunStatus.PARTIAL, LOST) for verdict in APPROVALS),
+        *((shards, verdict, False, RunStatus.FAILED, UNPUBLISHED) for shards in (ALL, SOME) for verdict in sorted(APPROVALS)),
+        *((ALL, verdict, True, RunStatus.SUCCEEDED, None) for verdict in sorted(APPROVALS)),
+        *((SOME, verdict, True, RunStatus.PARTIAL, LOST) for verdict in sorted(APPROVALS)),
     ],
 )
 def test_what_a_run_has_come_to(
