@@ -116,7 +116,7 @@ def test_bytes_that_somebody_wants_stay(services: Services, rows: psycopg.Connec
             ref = pointer.ref.model_copy(update={"run": NEW})
             services.pointers.add(pointer.model_copy(update={"ref": ref, "expires_at": None}))
         case "dead letter":
-            services.dead_letters.record(run, PARIS, [a_reject("h1", artifact=pointer.key)])
+            services.dead_letters.record(run, services.shards.of(OLD)[0], [a_reject("h1", artifact=pointer.key)])
         case "unfinished":
             services.runs.enter(OLD, Step.FETCH, MINUTE)
     assert collect(services, dry_run=True).artifacts == 0
@@ -157,7 +157,7 @@ def test_a_run_that_somebody_needs_stays(services: Services, rows: psycopg.Conne
             services.watermarks.advance("hotels", {PARIS: "1"}, services.runs.enter(OLD, Step.PUBLISH, MINUTE))
             services.runs.end(services.runs.get(OLD), RunEvent.FAIL)
         case "dead letter":
-            services.dead_letters.record(run, PARIS, [a_reject("h1", artifact="elsewhere")])
+            services.dead_letters.record(run, services.shards.of(OLD)[0], [a_reject("h1", artifact="elsewhere")])
         case "artifact":
             services.pointers.add(a_pointer(OLD, shard=PARIS).model_copy(update={"expires_at": None}))
     let_pass(rows, "366 days")

@@ -35,7 +35,6 @@ def publish(services: Services, run_id: RunId, *, is_repeated: bool = False) -> 
     if the step `is_repeated` after an error, `CallUnconfirmed` for a webhook that could not be reached.
     """
     with entered(services, run_id, Step.PUBLISH) as entry:
-        run = entry.run
         review = services.reviews.latest(run_id)
         if review is None:
             raise NothingToReview(f"run {run_id} has no review yet")
@@ -43,7 +42,7 @@ def publish(services: Services, run_id: RunId, *, is_repeated: bool = False) -> 
             raise ReviewNotApproved(f"review {review.id} is {review.verdict}", verdict=str(review.verdict))
         if is_void(services, review):
             raise RedoNeeded(f"review {review.id} is void: its diff was lost, or some of what it is of", review=review.id)
-        spec = pinned_spec(services, run)
+        spec = pinned_spec(services, entry.run)
         publication = services.ledger(spec).publication_of(review.id)
         if publication is not None:
             log.info(log_events.PUBLICATION_FOUND, review=review.id, publication=publication.id)
@@ -51,9 +50,9 @@ def publish(services: Services, run_id: RunId, *, is_repeated: bool = False) -> 
             outbox.prepare(services, entry, spec, review)
             publication = _apply(services, entry, spec, review)
         shards = services.shards.of(run_id)
-        if run.status is not RunStatus.SUCCEEDED and review.covers(shards):
+        if entry.run.status is not RunStatus.SUCCEEDED and review.covers(shards):
             arrived = [shard for shard in shards if shard.status is ShardStatus.SUCCEEDED]
-            _close_dead_letters(services, run, [shard.key for shard in arrived])
+            _close_dead_letters(services, entry.run, [shard.key for shard in arrived])
             _advance_watermarks(services, entry.run, spec, arrived)
         outbox.deliver(services, entry, spec, review, is_repeated=is_repeated)
         return publication
@@ -120,7 +119,7 @@ def _close_dead_letters(services: Services, run: Run, arrived: list[ShardKey]) -
         if shard in arrived:
             with intact(services, pointer, run) as rows:
                 keys = keys_of(rows)
-            services.dead_letters.close(run.sync, sorted(keys - rejected))
+            services.dead_letters.close(run, sorted(keys - rejected))
 
 
 def _advance_watermarks(services: Services, run: Run, spec: SyncSpec, arrived: list[Shard]) -> None:

@@ -109,7 +109,7 @@ def _store(services: Services, run: Run, shard: Shard, raw: Pointer, mapped: Map
         lines = b"".join(reject.model_dump_json().encode() + b"\n" for reject in mapped.rejects)
         rejects = _put(services, _ref(run, raw, ArtifactKind.REJECTS, version), lines, len(mapped.rejects), raw)
         services.pointers.add(rejects, shard.token)
-        services.dead_letters.record(run, shard.key, mapped.rejects)
+        services.dead_letters.record(run, shard, mapped.rejects)
     services.pointers.add(rows, shard.token)
     log.info(
         log_events.CHUNK_TRANSFORMED,

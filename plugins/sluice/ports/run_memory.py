@@ -128,13 +128,13 @@ class ReviewStore(Protocol):
 
 
 class DeadLetterStore(Protocol):
-    """Objects that could not be taken in."""
+    """Objects that could not be taken in. Each write is `Fenced` on an older token."""
 
-    def record(self, run: Run, shard: ShardKey, rejects: Sequence[Reject]) -> None:
+    def record(self, run: Run, shard: Shard, rejects: Sequence[Reject]) -> None:
         """Open a dead letter for each reject, or count one more attempt of an open one of the same object."""
 
-    def close(self, sync: str, keys: Sequence[ObjectKey]) -> int:
-        """Close the open dead letters of objects that came right; return how many there were."""
+    def close(self, run: Run, keys: Sequence[ObjectKey]) -> int:
+        """Close the open dead letters of objects of the run's sync that came right; return how many there were."""
 
     def open_for(self, sync: str, limit: int) -> list[DeadLetter]:
         """Return open dead letters, newest first."""

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from sluice.model.base import ObjectKey, ShardKey
+from sluice.model.base import ObjectKey
 from sluice.model.reject import DeadLetter, DeadLetterStatus, Reject
 from sluice.model.run import Run
+from sluice.model.shard import Shard
 from tests.unit.fakes.memory import Memory
 
 
@@ -14,11 +15,12 @@ class MemoryDeadLetterStore:
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
 
-    def record(self, run: Run, shard: ShardKey, rejects: Sequence[Reject]) -> None:
+    def record(self, run: Run, shard: Shard, rejects: Sequence[Reject]) -> None:
         """Open a dead letter for each object, or count one more delivery of it."""
         now = self._memory.clock.now()
         last = {reject.key or reject.address: reject for reject in rejects}
         with self._memory.lock:
+            self._memory.still_shard(run.id, shard.key, shard.token)
             for reject in last.values():
                 index = self._index(run.sync, reject)
                 if index is None:
@@ -27,7 +29,7 @@ class MemoryDeadLetterStore:
                             id=len(self._memory.dead_letters) + 1,
                             sync=run.sync,
                             run=run.id,
-                            shard=shard,
+                            shard=shard.key,
                             reject=reject,
                             attempts=1,
                             status=DeadLetterStatus.OPEN,
@@ -38,15 +40,22 @@ class MemoryDeadLetterStore:
                     continue
                 held = self._memory.dead_letters[index]
                 if held.reject.address != reject.address:
-                    again = {"run": run.id, "shard": shard, "reject": reject, "attempts": held.attempts + 1, "last_seen": now}
+                    again = {
+                        "run": run.id,
+                        "shard": shard.key,
+                        "reject": reject,
+                        "attempts": held.attempts + 1,
+                        "last_seen": now,
+                    }
                     self._memory.dead_letters[index] = held.model_copy(update=again)
 
-    def close(self, sync: str, keys: Sequence[ObjectKey]) -> int:
+    def close(self, run: Run, keys: Sequence[ObjectKey]) -> int:
         """Close the open dead letters of objects that came right."""
         closed = 0
         with self._memory.lock:
+            self._memory.still_run(run.id, run.token)
             for index, letter in enumerate(self._memory.dead_letters):
-                if _is_open(letter, sync) and letter.reject.key in keys:
+                if _is_open(letter, run.sync) and letter.reject.key in keys:
                     self._memory.dead_letters[index] = letter.model_copy(update={"status": DeadLetterStatus.CLOSED})
                     closed += 1
         return closed

@@ -8,10 +8,12 @@ from psycopg.types.json import Jsonb
 
 from sluice.adapters.postgres import Transactions
 from sluice.adapters.queries import Queries
+from sluice.adapters.state import flights
 from sluice.adapters.state.columns import storable
 from sluice.model.base import ObjectKey, RunId, ShardKey
 from sluice.model.reject import DeadLetter, DeadLetterStatus, RawAddress, Reject
 from sluice.model.run import Run
+from sluice.model.shard import Shard
 
 _SQL: Final = Queries(__package__, "dead_letter.sql")
 
@@ -22,22 +24,24 @@ class PostgresDeadLetterStore:
     def __init__(self, database: Transactions) -> None:
         self._database = database
 
-    def record(self, run: Run, shard: ShardKey, rejects: Sequence[Reject]) -> None:
+    def record(self, run: Run, shard: Shard, rejects: Sequence[Reject]) -> None:
         """Open a dead letter for each reject, or count one more attempt; the same delivery again changes nothing.
 
         Of several rejects of one object the last stands, as its later delivery does.
         """
         keyed = {reject.key: _columns(reject) for reject in rejects if reject.key is not None}
         without_key = {reject.address: _columns(reject) for reject in rejects if reject.key is None}
-        place = {"sync": run.sync, "run": run.id, "shard": shard}
+        place = {"sync": run.sync, "run": run.id, "shard": shard.key}
         with self._database.transaction() as connection:
+            flights.still_shard(connection, run.id, shard.key, shard.token)
             connection.execute(_SQL["record"], {**place, "rejects": Jsonb(list(keyed.values()))})
             connection.execute(_SQL["record_without_key"], {**place, "rejects": Jsonb(list(without_key.values()))})
 
-    def close(self, sync: str, keys: Sequence[ObjectKey]) -> int:
+    def close(self, run: Run, keys: Sequence[ObjectKey]) -> int:
         """Close the open dead letters of objects that came right; return how many there were."""
         with self._database.transaction() as connection:
-            return connection.execute(_SQL["close"], {"sync": sync, "keys": [storable(key) for key in keys]}).rowcount
+            flights.still_run(connection, run.id, run.token)
+            return connection.execute(_SQL["close"], {"sync": run.sync, "keys": [storable(key) for key in keys]}).rowcount
 
     def open_for(self, sync: str, limit: int) -> list[DeadLetter]:
         """Return open dead letters, newest first."""
