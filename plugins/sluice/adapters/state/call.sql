@@ -1,6 +1,6 @@
--- name: lock_run
--- Lock a run, so that nobody enters it meanwhile, and return its token.
-select token from sluice_state.run where id = %(run)s for no key update
+-- name: lock_runs
+-- Lock runs, in an order that all keep, so that nobody enters them meanwhile; return the tokens of those that are there.
+select id, token from sluice_state.run where id = any(%(runs)s) order by id for no key update
 
 -- name: forget_expired
 -- Remove a call that counts as absent.

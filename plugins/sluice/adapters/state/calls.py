@@ -62,19 +62,23 @@ class PostgresCallStore:
 
     def _come_to_an_end(self, how: str, call: Call, run: Run, **columns: Any) -> None:
         with self._database.transaction() as connection:
-            _require_token(connection, run)
+            _require_token(connection, run, call.run)
             row = connection.execute(_SQL[how], {"key": call.key, **columns}).fetchone()
             if row is not None:
                 journal.note_call(connection, call.run, call.name, how, _call_from_row(row).standing, key=call.key, **columns)
 
 
-def _require_token(connection: Connection, run: Run) -> None:
-    """Hold the run's token until the transaction ends; unlike other writes this is no sign of life: a run may be over."""
-    row = connection.execute(_SQL["lock_run"], {"run": run.id}).fetchone()
-    if row is None:
+def _require_token(connection: Connection, run: Run, *tellers: RunId) -> None:
+    """Hold the run's token until the transaction ends, and the runs whose journals will tell of it.
+
+    Unlike other writes this is no sign of life: a run may be over.
+    """
+    rows = connection.execute(_SQL["lock_runs"], {"runs": [run.id, *tellers]})
+    tokens = {row["id"]: row["token"] for row in rows}
+    if run.id not in tokens:
         raise NotFound(f"there is no run {run.id}", run=run.id)
-    if row["token"] != run.token:
-        raise Fenced(f"run {run.id} was taken over: it holds token {row['token']}, not {run.token}", token=row["token"])
+    if (token := tokens[run.id]) != run.token:
+        raise Fenced(f"run {run.id} was taken over: it holds token {token}, not {run.token}", token=token)
 
 
 def _note(connection: Connection, call: Call, ttl: timedelta, *, begun: int) -> Call:
