@@ -130,7 +130,7 @@ def open_services(settings: Settings, connections: Connections, metrics: Metrics
             target=lambda spec: PostgresTarget(target_database(spec.target.connection), spec),
             spec=specs.sync,
             policy=specs.policy,
-            calls=PostgresCallStore(StateDatabase(state, StateClass.CONTROL, metrics)),
+            calls=PostgresCallStore(control_state),
             webhook=lambda hook, policy: HttpWebhook(hook, connections.get(hook.connection), policy),
             alerts=PostgresAlertStore(task_state),
         )

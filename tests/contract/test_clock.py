@@ -21,16 +21,6 @@ def test_now_is_aware_and_in_utc(clock: Clock) -> None:
     assert clock.now().utcoffset() == timedelta(0)
 
 
-def test_waiting_ends_when_the_instant_has_come(clock: Clock) -> None:
-    """An instant that lies ahead is reached; one that has passed is not waited for, and turns nothing back."""
-    instant = clock.now() + timedelta(milliseconds=1)
-    clock.wait_until(instant)
-    reached = clock.now()
-    assert reached >= instant
-    clock.wait_until(instant - timedelta(days=1))
-    assert clock.now() >= reached
-
-
 def test_a_span_is_waited_for_and_measured(clock: Clock) -> None:
     """What has elapsed grows by at least what was waited for."""
     began = clock.elapsed()

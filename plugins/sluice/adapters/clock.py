@@ -18,7 +18,3 @@ class SystemClock:
     def wait(self, span: timedelta) -> None:
         """Sleep for that span; not at all if it is negative."""
         time.sleep(max(0.0, span.total_seconds()))
-
-    def wait_until(self, instant: datetime) -> None:
-        """Sleep until that instant has come; not at all if it has."""
-        time.sleep(max(0.0, (instant - self.now()).total_seconds()))

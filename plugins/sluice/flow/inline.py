@@ -94,7 +94,7 @@ def _follow(services: Services, run: Run) -> Run:
         log.info(log_events.FLIGHT_AWAITED, **run.log_context, owner=run.follows)
     policy = services.policy(run.stage)
     while run.is_following:
-        services.clock.wait_until(services.clock.now() + policy.heartbeat)
+        services.clock.wait(policy.heartbeat)
         run = look_again(services, run)
     return run
 

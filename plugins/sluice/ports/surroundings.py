@@ -21,10 +21,7 @@ class Clock(Protocol):
         """Return seconds since some moment, which no change of the computer's clock affects: for measuring spans."""
 
     def wait(self, span: timedelta) -> None:
-        """Return after that span."""
-
-    def wait_until(self, instant: datetime) -> None:
-        """Return once that instant has come."""
+        """Return after that span; at once if it is negative."""
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,6 @@ class FakeClock:
         """Let the span pass."""
         self.move(max(span, timedelta(0)))
 
-    def wait_until(self, instant: datetime) -> None:
-        """Jump to that instant, unless it has passed."""
-        self.wait(instant - self._now)
-
     def turn_back(self, by: timedelta) -> None:
         """Let somebody set the clock back; no time passes."""
         self._now -= by
