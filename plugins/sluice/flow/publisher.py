@@ -8,7 +8,7 @@ from sluice import log_events
 from sluice.errors import ApprovalVoid, Fenced, NothingToReview, RedoNeeded, ReviewNotApproved
 from sluice.flow import outbox
 from sluice.flow.damage import intact, is_void
-from sluice.flow.digest import review_digest
+from sluice.flow.digest import content_digest, review_digest
 from sluice.flow.entering import Entry, entered
 from sluice.flow.pinned_spec import pinned_spec
 from sluice.flow.rows_artifacts import rejects_of, rows_artifacts
@@ -102,7 +102,7 @@ def _publish_once(services: Services, entry: Entry, target: Target, review: Revi
 def _keep_before_images(services: Services, publishing: Publishing, entry: Entry, review: Review) -> Pointer:
     """Store the before-images under the target's lock, so that they are exactly what is overwritten."""
     images, number = publishing.before_images()
-    ref = ArtifactRef(sync=review.sync, run=review.run, kind=ArtifactKind.UNDO, variant=review.digest[:16])
+    ref = ArtifactRef(sync=review.sync, run=review.run, kind=ArtifactKind.UNDO, variant=content_digest(images))
     expires_at = services.clock.now() + entry.policy.artifact_ttl
     undo = services.artifacts.put(ref, images, records=number, expires_at=expires_at)
     services.pointers.add(undo, entry.run.token)

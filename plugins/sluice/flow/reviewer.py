@@ -135,7 +135,7 @@ def _map_again(services: Services, run: Run, spec: SyncSpec, shard: Shard, seq: 
         kind=ArtifactKind.ROWS,
         shard=shard.key,
         seq=seq,
-        variant=f"v{run.transformer_version}-full",
+        variant=f"v{run.transformer_version}-full-{raw.ref.variant}",
     )
     pointer = services.artifacts.put(ref, mapped.rows, records=mapped.objects, expires_at=raw.expires_at)
     services.pointers.add(pointer, shard.token)

@@ -16,7 +16,7 @@ from sluice.ports import Services
 def rows_artifacts(services: Services, run: RunId) -> dict[tuple[ShardKey, int], Pointer]:
     """Return the pointer of each chunk's rows, by shard and seq.
 
-    Pointers come ordered by variant, and `v3-full` comes behind any `v3-<digest>`, so the fullest one stays.
+    Pointers come ordered by variant, and `v3-full-<digest>` comes behind any `v3-<digest>`, so the fullest one stays.
     """
     pointers = services.pointers.of(run, ArtifactKind.ROWS)
     return {(ShardKey(pointer.ref.shard or ""), pointer.ref.seq): pointer for pointer in pointers}

@@ -102,12 +102,13 @@ def _store(services: Services, run: Run, shard: Shard, raw: Pointer, mapped: Map
     """Keep what a chunk was mapped to: artifacts first, the pointer of the rows last."""
     version = f"v{run.transformer_version}"
     # Rows depend on what the ledger remembers at the moment, so their bytes are part of their name. Rejects depend on the raw
-    # chunk alone.
+    # chunk alone, which is another one once its shard has begun again.
     variant = f"{version}-{content_digest(mapped.rows)}"
     rows = _put(services, _ref(run, raw, ArtifactKind.ROWS, variant), mapped.rows, mapped.objects, raw)
     if mapped.rejects:
         lines = b"".join(reject.model_dump_json().encode() + b"\n" for reject in mapped.rejects)
-        rejects = _put(services, _ref(run, raw, ArtifactKind.REJECTS, version), lines, len(mapped.rejects), raw)
+        ref = _ref(run, raw, ArtifactKind.REJECTS, f"{version}-{raw.ref.variant}")
+        rejects = _put(services, ref, lines, len(mapped.rejects), raw)
         services.pointers.add(rejects, shard.token)
         services.dead_letters.record(run, shard, mapped.rejects)
     services.pointers.add(rows, shard.token)

@@ -1,5 +1,6 @@
 """Publishing: what is applied is what was approved, once, and watermarks follow what is published."""
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,10 +16,11 @@ from sluice.flow.reviewer import review
 from sluice.flow.settlement import settle
 from sluice.flow.transformer import transform
 from sluice.model.artifact import ArtifactKind
-from sluice.model.base import ShardKey, Token
+from sluice.model.base import ObjectKey, ShardKey, Token
 from sluice.model.ledger import Outcome, Publication
 from sluice.model.lifecycle import APPROVALS, RunStatus, Step, Verdict
 from sluice.model.run import Mode, Window
+from tests.support.nouns import a_reject
 from tests.unit.fakes.ledger import MemoryLedger
 from tests.unit.fakes.target import MemoryPublishing, MemoryTarget
 from tests.unit.flow.workshop import JUNE, MAY, NORTH, RUN, SOUTH, Workshop, sync_spec
@@ -298,11 +300,13 @@ def test_a_publication_of_another_request_is_only_a_queue() -> None:
         target.fence = memory.next_token()
 
     target.meanwhile = another_publishes
+    bench.services.dead_letters.record(memory.runs[RUN], bench.workshop.shard(), [a_reject("in north")])
     with capture_logs() as logs:
         assert bench.publish() is not None
     assert [entry["event"] for entry in logs].count(log_events.FENCE_RAISED) == 1
     assert target.fence == memory.runs[RUN].token
     assert set(bench.marks()) == {NORTH, SOUTH}
+    assert bench.services.dead_letters.open_for("hotels", 1) == []
 
 
 def test_a_worker_who_lost_his_run_gets_no_newer_token() -> None:
@@ -331,6 +335,25 @@ def test_a_worker_taken_for_dead_before_his_commit_publishes_nothing() -> None:
     with pytest.raises(Fenced):
         bench.publish()
     assert (target.rows, target.ledger.published, bench.marks()) == ({}, [], {})
+
+
+def test_other_before_images_are_another_artifact() -> None:
+    """Those of a worker who is taken for dead, and of what the table held then, take nobody's place."""
+    bench = Bench()
+    target = busy(bench)
+
+    def lose_the_run() -> None:
+        bench.services.runs.enter(RUN, Step.PUBLISH, bench.workshop.policy.lease_ttl)
+
+    target.before_commit = lose_the_run
+    with pytest.raises(Fenced):
+        bench.publish()
+    target.before_commit = None
+    target.rows[ObjectKey("in north")] = {"id": "in north"}
+    bench.publish()
+    (undo,) = target.undos
+    assert len({pointer.key for pointer in bench.services.pointers.of(RUN, ArtifactKind.UNDO)}) == 2
+    assert json.loads(bench.workshop.artifacts.get(undo)) == {"in north": {"id": "in north"}}
 
 
 def test_the_target_may_give_up_on_a_silent_worker() -> None:
