@@ -3,7 +3,7 @@
     SluiceError
     ├── Retryable           try again later; nothing is wrong with the request
     │   ├── SupplierUnavailable     time-out, reset, 5xx
-    │   │   ├── RateLimited         429, or 503 with Retry-After
+    │   │   ├── RateLimited         429, or 503 with Retry-After; or too long a queue for a slot
     │   │   └── SupplierResting     the breaker is open: the supplier failed too often just now
     │   ├── StateUnavailable        the database of `sluice_state` cannot be reached
     │   ├── TargetUnavailable       the target's database cannot be reached

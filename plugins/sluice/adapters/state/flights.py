@@ -1,7 +1,7 @@
 """Flights and fences: inside a transaction, a run or a token goes in; it returns if the writer may go on, and raises if not.
 
 Every change of a token locks the lease first, and so does every write that depends on one: what `still_run` and `still_shard`
-have found holds until the transaction ends.
+have found holds until the transaction ends. Only a run's row that nobody can read is given a newer token without that.
 """
 
 from datetime import timedelta

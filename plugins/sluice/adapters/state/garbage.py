@@ -13,10 +13,11 @@ from sluice.adapters.queries import Queries
 from sluice.adapters.state.pointers import pointer_from_row
 from sluice.model.artifact import Pointer
 from sluice.model.garbage import Garbage, Needed
+from sluice.model.state_class import TABLES, StateClass
 
 _SQL: Final = Queries(__package__, "garbage.sql")
-_CONTROL: Final = ("call", "lease", "breaker", "rate")
-_SESSION: Final = ("event", "progress")
+_CONTROL: Final = tuple(table for table, kept in TABLES.items() if kept.state_class is StateClass.CONTROL)
+_SESSION: Final = tuple(table for table, kept in TABLES.items() if kept.state_class is StateClass.SESSION)
 _BATCH: Final = 5_000
 """Rows of one transaction: nobody waits long for their locks."""
 

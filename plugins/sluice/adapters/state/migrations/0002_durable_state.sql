@@ -3,6 +3,12 @@
 -- A run that is opened while another one of its request is alive does not fail any more: it follows that one, waiting, without a
 -- lease. Whoever opens it again looks what has become of its owner; all of that happens under the lock of the request's lease.
 --
+-- A lease is extended by the writes of its run, and by a heartbeat for as long as its work moves. One of a run that has ended, or
+-- waits, is given back in the transaction that extended it.
+--
+-- A call is locked behind the runs that it is of; several runs are locked in the order of their ids. Breakers and rates are locked
+-- alone.
+--
 -- Control state (lease, call, breaker, rate) is written synchronously, one row at a time, by the database's clock, and loses
 -- nothing. Task state (run, shard, artifact, review, decision, dead_letter, watermark) is written at checkpoints. Session state
 -- (event, progress) may lose what was not yet written; it is never read to decide anything. `sluice/model/state_class.py`
