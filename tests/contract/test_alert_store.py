@@ -5,9 +5,11 @@ from itertools import count
 import pytest
 
 from sluice.errors import NotFound
+from sluice.guard.takeover import taken_over_by
 from sluice.model.alert import Alert, AlertLevel
+from sluice.model.base import RunId
 from sluice.model.lifecycle import RunEvent, Step
-from sluice.model.run import Run
+from sluice.model.run import Failure, Run
 from tests.contract.conftest import Stores
 from tests.support.nouns import MINUTE, POLICY, a_run
 
@@ -21,11 +23,11 @@ class History:
         self._stores = stores
         self._numbers = count(1)
 
-    def add(self, end: RunEvent | None, sync: str = "hotels") -> Run:
+    def add(self, end: RunEvent | None, sync: str = "hotels", failure: Failure | None = None) -> Run:
         """Add a run."""
         name = f"run-{next(self._numbers)}"
         run = self._stores.runs.open(a_run(name, sync=sync, request_key=f"request of {name}"), POLICY)
-        return self._stores.runs.end(self._stores.runs.enter(run.id, Step.SETTLE, MINUTE), end) if end else run
+        return self._stores.runs.end(self._stores.runs.enter(run.id, Step.SETTLE, MINUTE), end, failure) if end else run
 
 
 @pytest.mark.parametrize(
@@ -55,6 +57,13 @@ def test_other_syncs_and_later_runs_do_not_count(stores: Stores) -> None:
     history.add(SUCCEED, sync="rates")
     second = history.add(FAIL)
     assert [stores.alerts.failed_in_a_row(run.id) for run in (first, second)] == [1, 2]
+
+
+def test_a_run_that_was_taken_over_does_not_count(stores: Stores) -> None:
+    """Its work is its successor's, whose failure is one."""
+    history = History(stores)
+    history.add(FAIL, failure=taken_over_by(RunId("run-2")))
+    assert stores.alerts.failed_in_a_row(history.add(FAIL).id) == 1
 
 
 def test_an_alert_is_told_once_for_each_run(stores: Stores) -> None:

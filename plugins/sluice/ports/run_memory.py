@@ -99,7 +99,7 @@ class PointerStore(Protocol):
         """
 
     def of(self, run: RunId, kind: ArtifactKind, shard: ShardKey | None = None) -> list[Pointer]:
-        """Return the pointers of one kind, ordered by shard and seq."""
+        """Return the pointers of one kind that count, ordered by shard, seq and variant."""
 
 
 class ReviewStore(Protocol):

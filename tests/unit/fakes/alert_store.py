@@ -1,5 +1,6 @@
 """Alerts in memory."""
 
+from sluice.guard.takeover import is_taken_over
 from sluice.model.alert import Alert
 from sluice.model.base import RunId
 from sluice.model.lifecycle import RunStatus
@@ -23,7 +24,7 @@ class MemoryAlertStore:
             for earlier in reversed([one for one in up_to_it if one.sync == present.sync and one.follows is None]):
                 if earlier.status is RunStatus.SUCCEEDED:
                     break
-                failed += earlier.status in (RunStatus.FAILED, RunStatus.PARTIAL)
+                failed += earlier.status in (RunStatus.FAILED, RunStatus.PARTIAL) and not is_taken_over(earlier)
             return failed
 
     def note(self, run: Run, alert: Alert) -> bool:

@@ -6,6 +6,7 @@ from sluice.adapters.postgres import Transactions
 from sluice.adapters.queries import Queries
 from sluice.adapters.state import journal
 from sluice.errors import NotFound
+from sluice.guard.takeover import TAKEN_OVER
 from sluice.model.alert import Alert
 from sluice.model.base import RunId
 from sluice.model.lifecycle import RunStatus
@@ -23,7 +24,12 @@ class PostgresAlertStore:
 
     def failed_in_a_row(self, run: RunId) -> int:
         """Return how many runs of the sync, up to this one, have failed or were partial since one succeeded."""
-        facts = {"run": run, "failures": [RunStatus.FAILED, RunStatus.PARTIAL], "success": RunStatus.SUCCEEDED}
+        facts = {
+            "run": run,
+            "failures": [RunStatus.FAILED, RunStatus.PARTIAL],
+            "success": RunStatus.SUCCEEDED,
+            "taken_over": TAKEN_OVER,
+        }
         with self._database.transaction() as connection:
             row = connection.execute(_SQL["failed_in_a_row"], facts).fetchone()
             return int(row["runs"]) if row else 0

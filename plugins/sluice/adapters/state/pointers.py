@@ -32,7 +32,7 @@ class PostgresPointerStore:
             put(connection, pointer)
 
     def of(self, run: RunId, kind: ArtifactKind, shard: ShardKey | None = None) -> list[Pointer]:
-        """Return the pointers of one kind, ordered by shard and seq."""
+        """Return the pointers of one kind that count, ordered by shard, seq and variant."""
         with self._database.transaction() as connection:
             rows = connection.execute(_SQL["of_run"], {"run": run, "kind": kind, "shard": shard})
             return [pointer_from_row(row) for row in rows]
