@@ -25,7 +25,7 @@ from sluice.flow.gate import hold
 from sluice.flow.pipeline import PIPELINE, PipelineStep
 from sluice.flow.publisher import publish
 from sluice.flow.rebuilding import rebuilding
-from sluice.flow.redo import transform
+from sluice.flow.redo import MOST_REDOS, transform
 from sluice.flow.reviewer import review
 from sluice.flow.settlement import settle
 from sluice.flow.sharder import plan_shards
@@ -35,9 +35,6 @@ from sluice.model.run import Failure, Run, RunRequest
 from sluice.ports import Services
 
 log: Final = structlog.get_logger()
-
-_MOST_REDOS: Final = 2
-"""So often what was lost or damaged is made again in one go; then its error stands."""
 
 _RUN_STEPS: Final[Mapping[Step, Callable[[Services, RunId], Any]]] = {
     Step.SHARD: plan_shards,
@@ -111,7 +108,7 @@ def _go_through(services: Services, run_id: RunId, after: Step) -> Run:
         except (Fenced, FlightTaken):  # the run is somebody else's, or has to wait for somebody else
             raise
         except SluiceError as error:
-            if not isinstance(error, RedoNeeded) or redone == _MOST_REDOS:
+            if not isinstance(error, RedoNeeded) or redone == MOST_REDOS:
                 _stop(services, run_id, error)
                 raise
             redone += 1
