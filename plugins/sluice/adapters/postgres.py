@@ -117,7 +117,7 @@ class Database:
                     target,
                     connection_class=psycopg.Connection[DictRow],
                     kwargs={"row_factory": dict_row},
-                    configure=_prepare,
+                    configure=_speak_utc,
                     check=ConnectionPool.check_connection,
                     min_size=0,
                     max_size=_LARGEST_POOL,
@@ -133,13 +133,8 @@ def end_if_idle(connection: psycopg.Connection[Any], patience: timedelta) -> Non
     connection.execute("select set_config('idle_in_transaction_session_timeout', %s, true)", (str(milliseconds),))
 
 
-def _prepare(connection: psycopg.Connection[DictRow]) -> None:
-    """Speak UTC, and let the server (14 and later) notice soon that this client is gone, though it waits for a lock."""
+def _speak_utc(connection: psycopg.Connection[DictRow]) -> None:
     connection.execute("set time zone 'UTC'")
-    connection.execute(
-        "select set_config('client_connection_check_interval', '2s', false) "
-        "where current_setting('server_version_num')::integer >= 140000"
-    )
     connection.commit()
 
 
