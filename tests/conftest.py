@@ -4,13 +4,17 @@ import atexit
 import os
 import shutil
 import signal
+import sys
 import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
+import structlog
+from structlog._config import BoundLoggerLazyProxy
 
 from sluice.cli.local.postgres import PostgresServer
 from sluice.cli.local.s3 import S3Server
@@ -20,6 +24,10 @@ from tests.support.summary import summary_of
 
 # A shell that starts the tests in the background has them ignore Ctrl-C, and with them all that they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# A busy machine is no bug: speed is measured by the benchmarks.
+hypothesis.settings.register_profile("patient", deadline=None)
+hypothesis.settings.load_profile("patient")
 
 # Workers of tests keep their copies of artifacts where nobody else looks.
 os.environ["SLUICE_CACHE"] = tempfile.mkdtemp(prefix="sluice-cache-")
@@ -63,6 +71,18 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.section("what was done")
         for line in lines:
             terminalreporter.write_line(line)
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_at_first(request: pytest.FixtureRequest) -> None:
+    """Undo what Airflow, or a command, has made of structlog in this process, unless it is Airflow that is tested."""
+    if structlog.is_configured() and "dags" not in request.path.parts:
+        structlog.reset_defaults()
+        for name, module in list(sys.modules.items()):
+            if name.startswith("sluice."):
+                for logger in vars(module).values():
+                    if isinstance(logger, BoundLoggerLazyProxy):
+                        vars(logger).pop("bind", None)  # where Airflow has it cached, with its own processors
 
 
 @pytest.fixture(scope="session")

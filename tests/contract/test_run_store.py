@@ -242,8 +242,11 @@ def test_a_run_that_is_over_takes_no_flight_back(stores: Stores, event: RunEvent
     """A heartbeat that comes a moment too late leaves the request to whoever asks next."""
     stores.runs.open(a_run(), POLICY)
     run = stores.runs.enter(RunId("run-1"), Step.SETTLE, MINUTE)
+    assert stores.runs.renew(run, MINUTE)
     stores.runs.end(run, event)
-    stores.runs.renew(run, MINUTE)
+    assert not stores.runs.renew(run, MINUTE)
+    with pytest.raises(Fenced):
+        stores.runs.next_token(run)
     assert stores.runs.open(a_run("run-2"), POLICY).status is RunStatus.PENDING
 
 

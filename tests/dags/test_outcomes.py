@@ -47,9 +47,11 @@ def test_several_failed_shards_are_tried_again_if_one_of_them_is_worth_it() -> N
     assert outcome_of(ShardsFailed("why", is_retryable=False)) is TaskOutcome.FAIL
 
 
-@pytest.mark.parametrize(("lease_ends_in", "called_again_in"), [(MINUTE, MINUTE), (-MINUTE, timedelta(seconds=5))])
+@pytest.mark.parametrize(
+    ("lease_ends_in", "called_again_in"), [(MINUTE, MINUTE), (-MINUTE, timedelta(seconds=5)), (99 * MINUTE, 5 * MINUTE)]
+)
 def test_who_meets_another_run_waits_without_a_worker(lease_ends_in: timedelta, called_again_in: timedelta) -> None:
-    """Until that one's lease ends; and a while at least, whatever the clock of the state database says."""
+    """Until that one's lease ends; a while at least, and not for long, whatever the clock of the state database says."""
     before = datetime.now(UTC)
     with pytest.raises(AirflowRescheduleException) as waits, airflow_outcomes():
         raise FlightTaken("another run is alive", owner="run-1", expires_at=before + lease_ends_in)

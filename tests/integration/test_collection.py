@@ -148,9 +148,9 @@ def test_a_run_goes_with_all_that_belongs_to_it(services: Services, rows: psycop
     assert [count(rows, table) for table in ("run", "shard", "artifact", "event", "lease")] == [0] * 5
 
 
-@pytest.mark.parametrize("needed", ["watermark", "dead letter", "artifact"])
+@pytest.mark.parametrize("needed", ["watermark", "dead letter", "artifact", "follower"])
 def test_a_run_that_somebody_needs_stays(services: Services, rows: psycopg.Connection, needed: str) -> None:
-    """A watermark or an open dead letter names it, or it still has artifacts."""
+    """A watermark, an open dead letter or a follower names it, or it still has artifacts."""
     run = ended(services)
     match needed:
         case "watermark":
@@ -158,11 +158,14 @@ def test_a_run_that_somebody_needs_stays(services: Services, rows: psycopg.Conne
             services.runs.end(services.runs.get(OLD), RunEvent.FAIL)
         case "dead letter":
             services.dead_letters.record(run, services.shards.of(OLD)[0], [a_reject("h1", artifact="elsewhere")])
+        case "follower":
+            services.runs.open(a_run("follower"), StagePolicy(state_ttl=timedelta(days=3650)))
+            rows.execute("update sluice_state.run set follows = %s where id = 'follower'", (OLD,))
         case "artifact":
             services.pointers.add(a_pointer(OLD, shard=PARIS).model_copy(update={"expires_at": None}))
     let_pass(rows, "366 days")
     assert collect(services, dry_run=False).runs == 0
-    assert count(rows, "run") == 1
+    assert count(rows, "run") == 1 + (needed == "follower")
 
 
 def test_what_a_run_published_last_can_still_be_undone(services: Services, rows: psycopg.Connection, bucket: Any) -> None:

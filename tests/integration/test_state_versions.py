@@ -70,17 +70,26 @@ def insert(rows: Rows, golden: Golden) -> None:
 
 
 def readers(state: StateDatabase, golden: Golden) -> list[Callable[[], Frozen]]:
-    """Every way to read the row."""
+    """Every way to read the one row."""
     runs, shards, reviews = PostgresRunStore(state), PostgresShardStore(state), PostgresReviewStore(state)
     row = golden["row"]
     match golden["table"]:
         case "run":
-            return [lambda: runs.get(RunId(row["id"])), lambda: runs.recent(None, [], 9)[0]]
+            return [lambda: runs.get(RunId(row["id"]))]
         case "shard":
             return [lambda: shards.of(RunId(row["run"]))[0]]
         case _:
             run, review = RunId(row["run"]), ReviewId(row["id"])
-            return [lambda: reviews.get(review), lambda: reviews.latest(run) or Frozen(), lambda: reviews.waiting()[0]]
+            return [lambda: reviews.get(review), lambda: reviews.latest(run) or Frozen()]
+
+
+def listed(state: StateDatabase, golden: Golden) -> list[Frozen]:
+    """The list for people in which the row would stand."""
+    match golden["table"]:
+        case "run":
+            return [*PostgresRunStore(state).recent(None, [], 9)]
+        case _:
+            return [*PostgresReviewStore(state).waiting()]
 
 
 def test_every_branch_of_every_table_has_a_golden_row() -> None:
@@ -124,6 +133,20 @@ def test_rows_that_cannot_be_understood_are_named_and_counted(
         assert metrics.of("state_read", table=table, branch=branch) == number
     assert rows.execute(sql.SQL("select * from {}").format(place)).fetchall() == before
     assert metrics.of("state_missing", state_class="task") == 0
+
+
+@pytest.mark.parametrize("golden", of(Branch.REFUSE, Branch.REBUILD))
+def test_a_list_for_people_tells_of_the_others(
+    state: StateDatabase, rows: Rows, metrics: MemoryMetrics, golden: Golden
+) -> None:
+    """One row that cannot be understood hides no other; the log names it, and it is counted."""
+    if golden["table"] == "shard":
+        return
+    insert(rows, golden)
+    with capture_logs() as logs:
+        assert [noun.model_dump()["id"] for noun in listed(state, golden)] == []
+    assert [log["event"] for log in logs if log["log_level"] == "warning"] != []
+    assert metrics.of("state_read", table=golden["table"], branch=golden["branch"]) == 1
 
 
 def test_a_newer_row_is_left_to_a_newer_worker() -> None:

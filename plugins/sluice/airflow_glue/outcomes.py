@@ -15,6 +15,7 @@ from sluice.errors import Fenced, FlightTaken, OutcomeUnknown, Permanent, Retrya
 log: Final = structlog.get_logger()
 
 _SHORTEST_WAIT: Final = timedelta(seconds=5)
+_LONGEST_WAIT: Final = timedelta(minutes=5)
 """A lease ends by the state database's clock; should that one be behind Airflow's, nobody may go round in circles."""
 
 
@@ -44,6 +45,12 @@ def outcome_of(error: SluiceError) -> TaskOutcome:
     return next(outcome for kind, outcome in OUTCOMES if isinstance(error, kind))
 
 
+def _looked_at_again(expires_at: datetime) -> datetime:
+    """Return when to look: at the end of a lease, which another clock than this one's told."""
+    now = datetime.now(UTC)
+    return min(max(expires_at, now + _SHORTEST_WAIT), now + _LONGEST_WAIT)
+
+
 @contextmanager
 def airflow_outcomes() -> Iterator[None]:
     """Let Sluice's errors leave as what Airflow understands; all else passes as it is."""
@@ -54,7 +61,7 @@ def airflow_outcomes() -> Iterator[None]:
             case TaskOutcome.RETRY:
                 raise
             case TaskOutcome.WAIT:
-                until = max(error.facts["expires_at"], datetime.now(UTC) + _SHORTEST_WAIT)
+                until = _looked_at_again(error.facts["expires_at"])
                 log.info(log_events.FLIGHT_AWAITED, owner=error.facts["owner"], until=until.isoformat(), message=error.message)
                 raise AirflowRescheduleException(until) from error  # type: ignore[no-untyped-call]
             case TaskOutcome.FAIL:

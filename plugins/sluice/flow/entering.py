@@ -38,21 +38,29 @@ class Entry:
     def __init__(self, services: Services, run: Run, policy: StagePolicy) -> None:
         self.run = run
         self.policy = policy
-        self.pulse = Heartbeat(self.renew, policy, services.clock, _identity(run, run.token, run.step), _gap(run, policy))
+        self._facts = _identity(run, run.token, run.step)
+        self.pulse = Heartbeat(self.renew, policy, services.clock, self._facts, policy.gap(run.origin))
         self._services = services
         self._exchange = threading.Lock()
 
-    def renew(self, lease_ttl: timedelta | None = None) -> None:
+    def renew(self, lease_ttl: timedelta) -> None:
         """Keep the flight for longer; raise `Fenced` if this worker has lost it. A run that is over keeps none."""
         if self.run.status is not RunStatus.RUNNING:
             return
         with self._exchange:
-            self._services.runs.renew(self.run, lease_ttl or self.policy.lease_ttl)
+            self._services.runs.renew(self.run, lease_ttl)
+
+    def require_running(self) -> None:
+        """Keep the flight for longer; raise `Fenced` if this worker has lost it, or somebody has ended the run."""
+        with self._exchange:
+            if not self._services.runs.renew(self.run, self.policy.lease_ttl):
+                raise Fenced(f"run {self.run.id} was ended meanwhile", run=self.run.id)
 
     def take_next_token(self) -> Run:
         """Exchange the token for a newer one and return the run with it; raise `Fenced` if this worker has lost the run."""
         with self._exchange:
             self.run = self._services.runs.next_token(self.run)
+            self._facts["token"] = self.run.token
             return self.run
 
 
@@ -74,6 +82,7 @@ def entered(services: Services, run_id: RunId, step: Step) -> Iterator[Entry]:
             log.info(log_events.STEP_FAILED, error=type(error).__name__, message=error.message)
             raise
         except SluiceError as error:
+            error.facts["held"] = entry.run.token
             log.warning(log_events.STEP_FAILED, error=type(error).__name__, message=error.message)
             if isinstance(error, Permanent):
                 with suppress(Fenced, IllegalTransition):
@@ -100,12 +109,7 @@ def heartbeat_of(services: Services, run: Run, shard: Shard, step: Step, policy:
         services.shards.renew(shard, lease_ttl)
 
     facts = {**_identity(run, shard.token, step), "shard": shard.key}
-    return Heartbeat(renew, policy, services.clock, facts, _gap(run, policy))
-
-
-def _gap(run: Run, policy: StagePolicy) -> timedelta:
-    """Return how long Airflow may let a run lie between two of its tasks, or two tries of one: it is not dead meanwhile."""
-    return policy.task_retry_delay if run.origin.is_airflow else timedelta(0)
+    return Heartbeat(renew, policy, services.clock, facts, policy.gap(run.origin))
 
 
 def _identity(run: Run, token: Token, step: Step) -> dict[str, object]:

@@ -116,9 +116,18 @@ def _go_through(services: Services, run_id: RunId, after: Step) -> Run:
 
 
 def _stop(services: Services, run_id: RunId, error: SluiceError) -> None:
-    """End the run by what stopped it. Settlement alone would take one for done whose publication nothing has followed."""
-    with suppress(Fenced, IllegalTransition):
-        services.runs.end(services.runs.get(run_id), RunEvent.FAIL, Failure.of(error))
+    """End the run by what stopped it. Settlement alone would take one for done whose publication nothing has followed.
+
+    It is ended under the token of the step that was stopped: who has entered the run since is not stopped by that.
+    """
+    run = services.runs.get(run_id)
+    held = run.model_copy(update={"token": error.facts.get("held", run.token)})
+    try:
+        services.runs.end(held, RunEvent.FAIL, Failure.of(error))
+    except Fenced:
+        return
+    except IllegalTransition:
+        pass
     settle(services, run_id)
 
 

@@ -94,8 +94,8 @@ def _publish_once(services: Services, entry: Entry, target: Target, review: Revi
         undo = _keep_before_images(services, publishing, entry, review)
         entry.pulse.moved()
         publication = publishing.apply(entry.run, review, undo)
-        # The last thing before the commit: who was taken for dead meanwhile publishes nothing.
-        entry.renew()
+        # The last thing before the commit: who was taken for dead, or called off, publishes nothing.
+        entry.require_running()
     return publication
 
 

@@ -66,16 +66,16 @@ class Heartbeat:
                 "NO_PROGRESS", NoProgress(f"no progress for {limit}: the request is given up for another worker to take")
             )
             return
-        self._try_to_renew(self._policy.lease_ttl)
-
-    def _try_to_renew(self, ttl: timedelta) -> None:
         try:
-            self._renew(ttl)
+            self._renew(self._policy.lease_ttl)
         except Fenced as error:
             self._stop("FENCED", error)
         except SluiceError as error:
             # The next beat may get through; if none does, the lease runs out by itself.
-            log.warning(log_events.RENEW_FAILED, **self._facts, error=type(error).__name__, message=error.message)
+            self._tell(error)
+
+    def _tell(self, error: SluiceError) -> None:
+        log.warning(log_events.RENEW_FAILED, **self._facts, error=type(error).__name__, message=error.message)
 
     def _stop(self, reason: str, error: SluiceError) -> None:
         log.warning(log_events.STOP_RENEW, **self._facts, reason=reason, message=error.message)
@@ -96,4 +96,9 @@ class Heartbeat:
             return
         self._thread.join()
         if self._gap and not self.stopped.done():
-            self._try_to_renew(self._policy.lease_ttl + self._gap)
+            try:
+                self._renew(self._policy.lease_ttl + self._gap)
+            except Fenced:
+                pass  # the work is done, and who has the flight now may keep it
+            except SluiceError as error:
+                self._tell(error)

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from sluice.model.base import Frozen
+from sluice.model.run import Origin
 from sluice.model.scalars import Duration, Share, Size
 
 
@@ -103,6 +104,10 @@ class StagePolicy(Frozen):
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="what is less is not logged")
     alerts: Alerts = Alerts()
+
+    def gap(self, origin: Origin) -> timedelta:
+        """How long a run may lie between two of its tasks, or two tries of one, without being dead: Airflow calls them."""
+        return self.task_retry_delay if origin.is_airflow else timedelta(0)
 
     @property
     def longest_run(self) -> timedelta:

@@ -41,14 +41,14 @@ class RunStore(Protocol):
         An event that ends or parks the run releases its flight.
         """
 
-    def renew(self, run: Run, lease_ttl: timedelta) -> None:
+    def renew(self, run: Run, lease_ttl: timedelta) -> bool:
         """Let the run's flight last for another `lease_ttl`; `Fenced` on an older token, or if another run has it.
 
-        A run that does not run any more, since it ended or waits, takes no flight back.
+        A run that does not run any more, since it ended or waits, takes no flight back: False.
         """
 
     def next_token(self, run: Run) -> Run:
-        """Exchange the token that `run` carries for a newer one; `Fenced` unless it still is the run's."""
+        """Exchange the token that `run` carries for a newer one; `Fenced` unless it still is the run's, and the run runs."""
 
     def recent(self, sync: str | None, statuses: Sequence[RunStatus], limit: int) -> list[Run]:
         """Return the newest runs first, filtered where a filter is given."""

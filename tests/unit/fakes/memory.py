@@ -97,11 +97,13 @@ class Memory:
         present = self.run(run)
         self._still(present, present.token, token, ttl)
 
-    def keep(self, run: RunId) -> None:
-        """Give the flight back unless the run runs."""
+    def keep(self, run: RunId) -> bool:
+        """Give the flight back unless the run runs; return whether it does."""
         present = self.run(run)
-        if present.status is not RunStatus.RUNNING and self.leases[present.request_key].owner == run:
-            del self.leases[present.request_key]
+        if present.status is RunStatus.RUNNING:
+            return True
+        del self.leases[present.request_key]
+        return False
 
     def still_shard(self, run: RunId, key: ShardKey, token: Token, ttl: timedelta | None = None) -> None:
         """Extend the flight, or raise `Fenced` if it or the shard is somebody else's."""

@@ -82,16 +82,18 @@ class MemoryRunStore:
                 del memory.leases[run.request_key]
             return self._keep(present, status, failure)
 
-    def renew(self, run: Run, lease_ttl: timedelta) -> None:
+    def renew(self, run: Run, lease_ttl: timedelta) -> bool:
         """Extend the flight."""
         with self._memory.lock:
             self._memory.still_run(run.id, run.token, lease_ttl)
-            self._memory.keep(run.id)
+            return self._memory.keep(run.id)
 
     def next_token(self, run: Run) -> Run:
         """Exchange the token."""
         memory = self._memory
         with memory.lock:
+            if memory.run(run.id).status is not RunStatus.RUNNING:
+                raise Fenced(f"run {run.id} was ended meanwhile", run=run.id)
             memory.still_run(run.id, run.token)
             memory.runs[run.id] = memory.runs[run.id].model_copy(update={"token": memory.next_token()})
             return memory.runs[run.id]

@@ -18,7 +18,7 @@ from sluice.flow.transformer import transform
 from sluice.model.artifact import ArtifactKind
 from sluice.model.base import ObjectKey, ShardKey, Token
 from sluice.model.ledger import Outcome, Publication
-from sluice.model.lifecycle import APPROVALS, RunStatus, Step, Verdict
+from sluice.model.lifecycle import APPROVALS, RunEvent, RunStatus, Step, Verdict
 from sluice.model.run import Mode, Window
 from tests.support.nouns import a_reject
 from tests.unit.fakes.ledger import MemoryLedger
@@ -383,3 +383,17 @@ def test_rows_that_are_to_be_made_again_are_missed() -> None:
     assert (bench.target.rows, bench.marks()) == ({}, {})
     transform(bench.services, RUN, NORTH)
     assert bench.publish() is not None
+
+
+def test_a_run_that_somebody_ended_publishes_nothing() -> None:
+    """Though it was ended under the very token that its worker holds."""
+    bench = Bench()
+    target = busy(bench)
+
+    def call_off() -> None:
+        bench.services.runs.end(bench.services.runs.get(RUN), RunEvent.CANCEL)
+
+    target.before_commit = call_off
+    with pytest.raises(Fenced, match="was ended meanwhile"):
+        bench.publish()
+    assert (target.rows, target.ledger.published, bench.marks()) == ({}, [], {})

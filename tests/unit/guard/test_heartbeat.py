@@ -139,3 +139,11 @@ def test_a_lease_that_was_given_up_is_not_kept_for_the_next_task() -> None:
         pulse.beat()
         lease.trouble = None
     assert lease.renewals == []
+
+
+def test_whoever_has_the_flight_after_the_work_may_keep_it() -> None:
+    """A run that parked or ended is no worker that was stopped, and nothing is told of it."""
+    lease = Lease(trouble=Fenced("run run-2 works on it now"))
+    with capture_logs() as logs, Heartbeat(lease.renew, POLICY, FakeClock(), WHO, timedelta(minutes=10)) as pulse:
+        pass
+    assert (logs, pulse.stopped.done()) == ([], False)

@@ -48,9 +48,9 @@ def still_run(connection: Connection, run: RunId, token: Token, ttl: timedelta |
     _compare(connection, "run_token", {"run": run}, token, f"run {run}")
 
 
-def keep(connection: Connection, run: RunId) -> None:
-    """Give a flight that was just extended back if the run ended, or began to wait, before that."""
-    connection.execute(_SQL["release_unless_running"], {"run": run})
+def keep(connection: Connection, run: RunId) -> bool:
+    """Give a flight that was just extended back if the run ended, or began to wait, before that; else return True."""
+    return connection.execute(_SQL["release_unless_running"], {"run": run}).rowcount == 0
 
 
 def still_shard(connection: Connection, run: RunId, shard: ShardKey, token: Token, ttl: timedelta | None = None) -> None:

@@ -82,13 +82,14 @@ delete from sluice_state.artifact where id = any(%(ids)s)
 
 -- name: sweep_run
 -- Remove ended runs whose time is over, whose artifacts are gone, and which nobody needs, with all that belongs to them.
--- Needed are those that a watermark, an open dead letter or the newest publication of a sync names.
+-- Needed are those that a follower, a watermark, an open dead letter or the newest publication of a sync names.
 delete from sluice_state.run where id in (
     select id from sluice_state.run as old
     where old.expires_at <= now()
         and old.sync <> all(%(unknown)s)
         and old.id <> all(%(published)s)
         and not exists (select from sluice_state.artifact where artifact.run = old.id)
+        and not exists (select from sluice_state.run as follower where follower.follows = old.id)
         and not exists (select from sluice_state.watermark where watermark.run = old.id)
         and not exists (select from sluice_state.dead_letter where dead_letter.run = old.id and dead_letter.status = 'open')
     order by old.ordinal limit %(limit)s for update

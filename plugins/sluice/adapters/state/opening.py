@@ -30,7 +30,7 @@ def open_run(connection: Connection, run: Run, policy: StagePolicy) -> tuple[Run
         journal.note_run(connection, run.id, "open", row["status"])
     elif flight.is_decided(present := find_run(connection, run.id)):
         return present, []
-    holder = _take_flight(connection, run.id, policy)
+    holder = _take_flight(connection, run, policy)
     present = find_run(connection, run.id)
     around = _surroundings(connection, present, holder)
     match flight.decide(present, around, policy):
@@ -44,10 +44,10 @@ def open_run(connection: Connection, run: Run, policy: StagePolicy) -> tuple[Run
             return _end(connection, _readmitted(connection, present, policy), event, follows, failure), []
 
 
-def _take_flight(connection: Connection, run: RunId, policy: StagePolicy) -> RunId | None:
-    """Take the flight if it is free, else return who has it; its lease is locked either way."""
+def _take_flight(connection: Connection, run: Run, policy: StagePolicy) -> RunId | None:
+    """Take the flight if it is free, until its next task has begun; else return who has it. Its lease is locked either way."""
     try:
-        flights.take(connection, run, policy.lease_ttl)
+        flights.take(connection, run.id, policy.lease_ttl + policy.gap(run.origin))
     except FlightTaken as taken:
         return RunId(taken.facts["owner"])
     return None

@@ -10,7 +10,7 @@ from sluice.adapters.postgres import Transactions
 from sluice.adapters.queries import Queries
 from sluice.adapters.state import flights, journal
 from sluice.adapters.state.columns import storable
-from sluice.adapters.state.versions import Row, Versioned
+from sluice.adapters.state.versions import Row, Versioned, readable
 from sluice.errors import IllegalTransition, NotFound
 from sluice.model.artifact import Pointer
 from sluice.model.base import ReviewId, RunId
@@ -56,7 +56,7 @@ class PostgresReviewStore:
     def waiting(self, sync: str | None = None) -> list[Review]:
         """Return the reviews that wait for a decision, oldest first."""
         with self._database.transaction() as connection:
-            return [review_from_row(row) for row in connection.execute(_SQL["waiting"], {"sync": sync})]
+            return readable(connection.execute(_SQL["waiting"], {"sync": sync}), review_from_row)
 
     def decide(self, review: ReviewId, decision: Decision) -> Review:
         """Record the decision and move the verdict; the same choice again changes nothing."""

@@ -98,8 +98,8 @@ where id = %(id)s and status = any(%(sources)s)
 returning *
 
 -- name: next_token
--- Give a run a newer token.
-update sluice_state.run set token = nextval('sluice_state.token_seq') where id = %(id)s returning *
+-- Give a run that runs a newer token.
+update sluice_state.run set token = nextval('sluice_state.token_seq') where id = %(id)s and status = 'running' returning *
 
 -- name: end
 -- Move a run that still is the caller's to another status.

@@ -12,6 +12,7 @@ from sluice.adapters.state import flights, journal
 from sluice.adapters.state.columns import failure_columns, failure_facts
 from sluice.adapters.state.opening import open_run
 from sluice.adapters.state.run_rows import SQL, find_run, run_from_row
+from sluice.adapters.state.versions import readable
 from sluice.errors import Fenced
 from sluice.model.base import RunId, Token
 from sluice.model.lifecycle import (
@@ -96,25 +97,26 @@ class PostgresRunStore:
             journal.note_run(connection, run.id, event, status, **failure_facts(failure))
             return ended
 
-    def renew(self, run: Run, lease_ttl: timedelta) -> None:
-        """Extend the run's flight; `Fenced` on an older token."""
+    def renew(self, run: Run, lease_ttl: timedelta) -> bool:
+        """Extend the run's flight; `Fenced` on an older token. Return whether the run still runs."""
         with self._database.transaction() as connection:
             flights.still_run(connection, run.id, run.token, lease_ttl)
-            flights.keep(connection, run.id)
+            return flights.keep(connection, run.id)
 
     def next_token(self, run: Run) -> Run:
-        """Give the run a newer token; `Fenced` on an older one."""
+        """Give the run a newer token; `Fenced` on an older one, or if the run is over."""
         with self._database.transaction() as connection:
             flights.still_run(connection, run.id, run.token)
             row = connection.execute(SQL["next_token"], {"id": run.id}).fetchone()
-            assert row is not None  # noqa: S101 - its lease is locked, and it was there
+            if row is None:
+                raise Fenced(f"run {run.id} was ended meanwhile", run=run.id)
             return run_from_row(row)
 
     def recent(self, sync: str | None, statuses: Sequence[RunStatus], limit: int) -> list[Run]:
         """Return the newest runs first, filtered where a filter is given."""
         with self._database.transaction() as connection:
             facts = {"sync": sync, "statuses": list(statuses), "limit": limit}
-            return [run_from_row(row) for row in connection.execute(SQL["recent"], facts)]
+            return readable(connection.execute(SQL["recent"], facts), run_from_row)
 
 
 def _refusal(run: Run, token: Token, event: RunEvent) -> Fenced:

@@ -7,8 +7,8 @@ to be made again. A store never guesses.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
@@ -111,6 +111,15 @@ def rows_counted(metrics: Metrics) -> Iterator[None]:
         _tally.reset(before)
         for (table, branch), number in tally.items():
             metrics.count("state_read", number, table=table, branch=str(branch))
+
+
+def readable(rows: Iterable[Any], read: Callable[[Any], Noun]) -> list[Noun]:
+    """Return the nouns of a list for people, without those that cannot be read: the log has named them, table and row."""
+    nouns: list[Noun] = []
+    for row in rows:
+        with suppress(StateTooNew, StateUnreadable):
+            nouns.append(read(row))
+    return nouns
 
 
 def _reason(error: Exception) -> str:

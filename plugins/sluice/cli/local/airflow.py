@@ -185,6 +185,8 @@ class AirflowServer:
                 "secret_key": secrets.token_hex(16),
             },
             "api_auth": {"jwt_secret": secrets.token_hex(32)},
+            # The scheduler is up some ten seconds before the API server, without which a task loses one of its tries.
+            "workers": {"execution_api_retries": "20", "execution_api_retry_wait_max": "5"},
             "logging": {
                 "base_log_folder": str(self._logs / "tasks"),
                 "dag_processor_child_process_log_directory": str(self._logs / "dag-processor"),
