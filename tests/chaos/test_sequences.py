@@ -153,7 +153,7 @@ faults: st.SearchStrategy[Fault] = st.one_of(
 
 @pytest.mark.timeout(900)
 @settings(
-    max_examples=40 if IS_FULL else 10,
+    max_examples=40 if IS_FULL else 6,
     derandomize=not IS_FULL,
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink] if IS_FULL else [Phase.explicit, Phase.generate],
