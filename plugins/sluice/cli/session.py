@@ -35,14 +35,13 @@ class Session:
         return self.output
 
     def settings(self) -> Settings:
-        """Return the settings of the project around the working directory."""
+        """Return the settings of the project around the working directory, those of its local stack included."""
+        _take_from_stack()
         return project_settings()
 
     def connections(self) -> CliConnections:
         """Return the connections, those of a local stack of this project included."""
-        project = find_project(Path.cwd())
-        if project is not None:
-            load_environment(project)
+        _take_from_stack()
         return CliConnections(os.environ, self.airflow, self.output.note)
 
     def airflow_connection(self) -> ConnectionInfo:
@@ -56,6 +55,13 @@ class Session:
 
         with open_services(self.settings(), self.connections()) as services:
             yield services
+
+
+def _take_from_stack() -> None:
+    """Take what the local stack of this project, if one runs, has left in its environment file."""
+    project = find_project(Path.cwd())
+    if project is not None:
+        load_environment(project)
 
 
 def session_of(context: typer.Context) -> Session:
