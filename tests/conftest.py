@@ -73,16 +73,27 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
             terminalreporter.write_line(line)
 
 
-@pytest.fixture(autouse=True)
-def _logging_as_at_first(request: pytest.FixtureRequest) -> None:
+_AIRFLOW_LOGS: dict[str, Any] = {}
+"""What Airflow has made of structlog, since it does so only once."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
     """Undo what Airflow, or a command, has made of structlog in this process, unless it is Airflow that is tested."""
-    if structlog.is_configured() and "dags" not in request.path.parts:
-        structlog.reset_defaults()
-        for name, module in list(sys.modules.items()):
-            if name.startswith("sluice."):
-                for logger in vars(module).values():
-                    if isinstance(logger, BoundLoggerLazyProxy):
-                        vars(logger).pop("bind", None)  # where Airflow has it cached, with its own processors
+    if "dags" in item.path.parts:
+        if _AIRFLOW_LOGS and not structlog.is_configured():
+            structlog.configure(**_AIRFLOW_LOGS)
+        return
+    if not structlog.is_configured():
+        return
+    if type(structlog.get_config()["logger_factory"]).__module__.startswith("airflow."):
+        _AIRFLOW_LOGS.update(structlog.get_config())
+    structlog.reset_defaults()
+    for name, module in list(sys.modules.items()):
+        if name.startswith("sluice."):
+            for logger in vars(module).values():
+                if isinstance(logger, BoundLoggerLazyProxy):
+                    vars(logger).pop("bind", None)  # where Airflow has it cached, with its own processors
 
 
 @pytest.fixture(scope="session")

@@ -260,3 +260,17 @@ def test_a_token_is_exchanged_for_a_newer_one(stores: Stores) -> None:
     with pytest.raises(Fenced):
         stores.runs.end(older, RunEvent.SUCCEED)
     assert stores.runs.end(newer, RunEvent.SUCCEED).status is RunStatus.SUCCEEDED
+
+
+def test_a_run_whose_step_is_done_is_at_the_next(stores: Stores) -> None:
+    """Under the same token, and only while it runs and is the caller's."""
+    stores.runs.open(a_run(), POLICY)
+    older = stores.runs.enter(RunId("run-1"), Step.REVIEW, MINUTE)
+    run = stores.runs.enter(RunId("run-1"), Step.PUBLISH, MINUTE)
+    with pytest.raises(Fenced):
+        stores.runs.reach(older, Step.SETTLE)
+    stores.runs.reach(run, Step.SETTLE)
+    assert stores.runs.get(run.id) == run.model_copy(update={"step": Step.SETTLE})
+    stores.runs.end(run, RunEvent.SUCCEED)
+    with pytest.raises(Fenced):
+        stores.runs.reach(run, Step.PUBLISH)

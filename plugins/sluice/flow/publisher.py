@@ -55,6 +55,8 @@ def publish(services: Services, run_id: RunId, *, is_repeated: bool = False) -> 
             _close_dead_letters(services, entry.run, [shard.key for shard in arrived])
             _advance_watermarks(services, entry.run, spec, arrived)
         outbox.deliver(services, entry, spec, review, is_repeated=is_repeated)
+        if entry.run.status is not RunStatus.SUCCEEDED:
+            services.runs.reach(entry.run, Step.SETTLE)
         return publication
 
 

@@ -32,16 +32,17 @@ log: Final = structlog.get_logger()
 def settle(services: Services, run_id: RunId) -> Run:
     """End the run and free its flight; one that a step has ended already stays as it is. Tell if the sync keeps failing."""
     run = services.runs.get(run_id)
-    ended = run if run.status in FINAL_RUN_STATUSES else _end(services, run_id)
+    ended = run if run.status in FINAL_RUN_STATUSES else _end(services, run)
     _alert(services, ended)
     return ended
 
 
-def _end(services: Services, run_id: RunId) -> Run:
-    with entered(services, run_id, Step.SETTLE) as entry:
+def _end(services: Services, before: Run) -> Run:
+    # A run that publishing was not done with stays there: who settles it, however often, shall see that.
+    with entered(services, before.id, Step.PUBLISH if before.step is Step.PUBLISH else Step.SETTLE) as entry:
         run = entry.run
-        shards = services.shards.of(run_id)
-        event, failure = _outcome(services, run, shards, services.reviews.latest(run_id))
+        shards = services.shards.of(run.id)
+        event, failure = _outcome(services, run, shards, services.reviews.latest(run.id))
         ended = services.runs.end(run, event, failure)
         log.info(
             log_events.RUN_SETTLED,
@@ -84,10 +85,20 @@ def _outcome(services: Services, run: Run, shards: list[Shard], review: Review |
     if review.verdict is Verdict.EXPIRED:
         message = f"review {review.id} was not answered in time: trigger the run again to have it reviewed again"
         return RunEvent.FAIL, Failure(error="ReviewNotApproved", message=message)
-    if not _is_published(services, run, review):
-        return RunEvent.FAIL, Failure(error="RunIncomplete", message=f"review {review.id} was not published")
+    if unfinished := _unfinished(services, run, review):
+        return RunEvent.FAIL, unfinished
     missing = _failure(failed) if failed else _unreviewed(review, shards)
     return (RunEvent.END_PARTIAL, missing) if missing else (RunEvent.SUCCEED, None)
+
+
+def _unfinished(services: Services, run: Run, review: Review) -> Failure | None:
+    """Return what is missing of the publication of an approved review; None: nothing."""
+    if not _is_published(services, run, review):
+        return Failure(error="RunIncomplete", message=f"review {review.id} was not published")
+    if run.step is Step.PUBLISH:
+        message = f"review {review.id} is published, but not all that follows is done: go on with publishing"
+        return Failure(error="RunIncomplete", message=message)
+    return None
 
 
 def _unreviewed(review: Review, shards: list[Shard]) -> Failure | None:

@@ -50,6 +50,9 @@ class RunStore(Protocol):
     def next_token(self, run: Run) -> Run:
         """Exchange the token that `run` carries for a newer one; `Fenced` unless it still is the run's, and the run runs."""
 
+    def reach(self, run: Run, step: Step) -> None:
+        """Note that the step the run is at has come to its end, so that `step` is next; `Fenced` on an older token."""
+
     def recent(self, sync: str | None, statuses: Sequence[RunStatus], limit: int) -> list[Run]:
         """Return the newest runs first, filtered where a filter is given."""
 

@@ -98,6 +98,15 @@ class MemoryRunStore:
             memory.runs[run.id] = memory.runs[run.id].model_copy(update={"token": memory.next_token()})
             return memory.runs[run.id]
 
+    def reach(self, run: Run, step: Step) -> None:
+        """Let `step` be next."""
+        memory = self._memory
+        with memory.lock:
+            if memory.run(run.id).status is not RunStatus.RUNNING:
+                raise Fenced(f"run {run.id} was ended meanwhile", run=run.id)
+            memory.still_run(run.id, run.token)
+            memory.runs[run.id] = memory.runs[run.id].model_copy(update={"step": step})
+
     def recent(self, sync: str | None, statuses: Sequence[RunStatus], limit: int) -> list[Run]:
         """Return the newest runs first."""
         with self._memory.lock:

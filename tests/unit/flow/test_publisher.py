@@ -69,7 +69,7 @@ def test_publishes_what_was_approved(verdict: Verdict) -> None:
     assert bench.target.ledger.published == [publication]
     assert {key: mark[:7] for key, mark in bench.marks().items()} == {NORTH: "2024-05", SOUTH: "2024-06"}
     run = bench.workshop.memory.runs[RUN]
-    assert (run.status, run.step) == (RunStatus.RUNNING, Step.PUBLISH)
+    assert (run.status, run.step) == (RunStatus.RUNNING, Step.SETTLE)
 
 
 @pytest.mark.parametrize("verdict", sorted(set(Verdict) - APPROVALS))

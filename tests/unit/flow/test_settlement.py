@@ -9,7 +9,7 @@ from sluice.guard.takeover import taken_over_by
 from sluice.model.alert import Alert, AlertLevel
 from sluice.model.base import PublicationId, ReviewId, RunId
 from sluice.model.ledger import Outcome, Publication
-from sluice.model.lifecycle import APPROVALS, FINAL_RUN_STATUSES, RunStatus, ShardStatus, Verdict
+from sluice.model.lifecycle import APPROVALS, FINAL_RUN_STATUSES, RunStatus, ShardStatus, Step, Verdict
 from sluice.model.run import Failure, Run
 from sluice.model.stage import Alerts, StagePolicy
 from tests.support.nouns import NOW, a_review
@@ -236,3 +236,16 @@ def test_a_run_that_was_taken_over_raises_no_alert() -> None:
     memory.runs[RUN] = memory.runs[RUN].model_copy(update=failed)
     assert alerts_of(bench) == []
     assert memory.alerts == {}
+
+
+def test_a_publication_that_nothing_has_followed_is_no_success() -> None:
+    """Publishing was not done: watermarks and dead letters may be as before. Whoever settles it, however often, sees that."""
+    bench = Bench()
+    services = bench.workshop.services
+    services.runs.enter(RUN, Step.PUBLISH, bench.workshop.policy.lease_ttl)
+    expected = "RunIncomplete: review r is published, but not all that follows is done: go on with publishing"
+    assert bench.outcome() == (RunStatus.FAILED, expected)
+    assert bench.workshop.memory.runs[RUN].step is Step.PUBLISH
+    again = services.runs.enter(RUN, Step.PUBLISH, bench.workshop.policy.lease_ttl)
+    services.runs.reach(again, Step.SETTLE)
+    assert bench.outcome() == (RunStatus.SUCCEEDED, None)

@@ -97,6 +97,10 @@ update sluice_state.run set
 where id = %(id)s and status = any(%(sources)s)
 returning *
 
+-- name: reach
+-- Put a run that runs at its next step, which nobody has entered yet.
+update sluice_state.run set step = %(step)s where id = %(id)s and status = 'running'
+
 -- name: next_token
 -- Give a run that runs a newer token.
 update sluice_state.run set token = nextval('sluice_state.token_seq') where id = %(id)s and status = 'running' returning *

@@ -112,6 +112,13 @@ class PostgresRunStore:
                 raise Fenced(f"run {run.id} was ended meanwhile", run=run.id)
             return run_from_row(row)
 
+    def reach(self, run: Run, step: Step) -> None:
+        """Let `step` be next; `Fenced` on an older token, or if the run is over."""
+        with self._database.transaction() as connection:
+            flights.still_run(connection, run.id, run.token)
+            if connection.execute(SQL["reach"], {"id": run.id, "step": step}).rowcount == 0:
+                raise Fenced(f"run {run.id} was ended meanwhile", run=run.id)
+
     def recent(self, sync: str | None, statuses: Sequence[RunStatus], limit: int) -> list[Run]:
         """Return the newest runs first, filtered where a filter is given."""
         with self._database.transaction() as connection:
