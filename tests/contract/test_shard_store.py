@@ -10,7 +10,7 @@ from sluice.errors import Fenced, FlightTaken, IllegalTransition, NotFound
 from sluice.model.artifact import ArtifactKind
 from sluice.model.base import RunId, ShardKey
 from sluice.model.lifecycle import RunEvent, RunStatus, ShardStatus, Step
-from sluice.model.run import Failure
+from sluice.model.run import LEFT_UNFINISHED, Failure
 from sluice.model.shard import Shard
 from tests.contract.conftest import Stores
 from tests.support.nouns import MINUTE, OVER, POLICY, a_pointer, a_run, plans
@@ -212,7 +212,7 @@ def test_workers_that_claim_at_once_get_different_shards(stores: Stores) -> None
 
 
 def test_a_renewal_keeps_the_flight_of_the_run_and_is_fenced(stores: Stores) -> None:
-    """Whoever works on a shard keeps its run alive; whoever lost it does not."""
+    """Whoever works on a shard keeps its run alive; whoever lost it does not, nor does anybody once the run is over."""
     lost = stores.shards.claim(RUN, PARIS)
     stores.runs.enter(RUN, Step.FETCH, OVER)
     shard = stores.shards.claim(RUN, PARIS)
@@ -220,5 +220,21 @@ def test_a_renewal_keeps_the_flight_of_the_run_and_is_fenced(stores: Stores) -> 
     with pytest.raises(Fenced):
         stores.shards.renew(lost, MINUTE)
     stores.runs.end(stores.runs.get(RUN), RunEvent.CANCEL)
-    stores.shards.renew(shard, MINUTE)
+    with pytest.raises(Fenced):
+        stores.shards.renew(shard, MINUTE)
     assert stores.runs.open(a_run("run-2"), POLICY).status is RunStatus.PENDING
+
+
+@pytest.mark.parametrize("event", [RunEvent.FAIL, RunEvent.END_PARTIAL, RunEvent.CANCEL])
+def test_no_shard_goes_on_running_in_a_run_that_is_over(stores: Stores, event: RunEvent) -> None:
+    """Whose worker was not heard of has failed, and is fenced; what came through stays; both can be gone on with."""
+    lost = stores.shards.claim(RUN, PARIS)
+    done = stores.shards.succeed(checkpointed(stores, stores.shards.claim(RUN, ROME), exhausted=True))
+    run = stores.runs.enter(RUN, Step.SETTLE, MINUTE)
+    stores.runs.end(run, event, FAILURE if event is RunEvent.FAIL else None)
+    paris, rome = stores.shards.of(RUN)
+    assert (paris.status, rome) == (ShardStatus.FAILED, done)
+    assert paris.failure == (FAILURE if event is RunEvent.FAIL else LEFT_UNFINISHED)
+    with pytest.raises(Fenced):
+        stores.shards.fail(lost, FAILURE)
+    assert stores.shards.claim(RUN, PARIS).status is ShardStatus.RUNNING

@@ -101,6 +101,10 @@ class Failure(Frozen):
         return cls(error=type(error).__name__, message=error.message)
 
 
+LEFT_UNFINISHED: Final = Failure(error="RunIncomplete", message="its run ended before it had come through")
+"""Why a shard failed whose worker was not heard of before its run ended well."""
+
+
 class Run(Frozen):
     """One execution of a sync over one window; in Airflow exactly one DagRun."""
 

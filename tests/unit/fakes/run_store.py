@@ -16,7 +16,7 @@ from sluice.model.lifecycle import (
     Step,
     advance,
 )
-from sluice.model.run import Failure, Run
+from sluice.model.run import LEFT_UNFINISHED, Failure, Run
 from sluice.model.stage import StagePolicy
 from tests.unit.fakes.memory import Memory
 
@@ -80,7 +80,16 @@ class MemoryRunStore:
             lease = memory.leases.get(run.request_key)
             if lease and lease.owner == run.id:
                 del memory.leases[run.request_key]
+            if status in FINAL_RUN_STATUSES:
+                self._end_shards(run.id, failure or LEFT_UNFINISHED)
             return self._keep(present, status, failure)
+
+    def _end_shards(self, run: RunId, failure: Failure) -> None:
+        memory = self._memory
+        for shard in memory.of_run(run):
+            if shard.status is ShardStatus.RUNNING:
+                ended = {"status": ShardStatus.FAILED, "failure": failure, "token": memory.next_token()}
+                memory.shards[run, shard.key] = shard.model_copy(update=ended)
 
     def renew(self, run: Run, lease_ttl: timedelta) -> bool:
         """Extend the flight."""

@@ -19,12 +19,13 @@ _OF_SHARDS: Final = (ArtifactKind.RAW, ArtifactKind.ROWS, ArtifactKind.REJECTS)
 _SQL: Final = Queries(__package__, "handover.sql")
 
 
-def end_shards(connection: psycopg.Connection[DictRow], run: RunId, failure: Failure) -> None:
-    """Spend the tokens of a dead run's shards; those that were under way have failed."""
+def end_shards(connection: psycopg.Connection[DictRow], run: RunId, failure: Failure, *, all_of_them: bool) -> None:
+    """Let the shards of a run that is over fail that were under way, and spend their tokens: those of all, if it died."""
     rows = connection.execute(
         _SQL["end_shards"],
         {
             "run": run,
+            "all_of_them": all_of_them,
             "status": destination(SHARD_TRANSITIONS, ShardEvent.FAIL),
             "sources": sources(SHARD_TRANSITIONS, ShardEvent.FAIL),
             **failure_columns(failure),

@@ -1,11 +1,11 @@
 -- name: end_shards
--- Fence whoever still works on a dead run's shards, and mark those that were under way as failed.
+-- Fence whoever still works on the shards of a run that is over, and mark those that were under way as failed.
 update sluice_state.shard set
     token = nextval('sluice_state.token_seq'),
     status = case when status = any(%(sources)s) then %(status)s else status end,
     failure_error = case when status = any(%(sources)s) then %(failure_error)s else failure_error end,
     failure_message = case when status = any(%(sources)s) then %(failure_message)s else failure_message end
-where run = %(run)s
+where run = %(run)s and (%(all_of_them)s or status = any(%(sources)s))
 returning key, status, failure_message = %(failure_message)s as was_under_way
 
 -- name: adopt_shards

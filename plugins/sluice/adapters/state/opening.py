@@ -131,7 +131,7 @@ def _end_dead(connection: Connection, successor: Run) -> list[Run]:
     dead = [run_from_row(row) for row in rows]
     for run in dead:
         journal.note_run(connection, run.id, RunEvent.FAIL, run.status, **failure_facts(failure))
-        handover.end_shards(connection, run.id, failure)
+        handover.end_shards(connection, run.id, failure, all_of_them=True)
         for follower in connection.execute(SQL["followers"], {"run": run.id, "waiting": RunStatus.WAITING}).fetchall():
             _follow(connection, run_from_row(follower), successor.id)
     return dead

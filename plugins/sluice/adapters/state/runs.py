@@ -8,7 +8,7 @@ import structlog
 
 from sluice import log_events
 from sluice.adapters.postgres import Transactions
-from sluice.adapters.state import flights, journal
+from sluice.adapters.state import flights, handover, journal
 from sluice.adapters.state.columns import failure_columns, failure_facts
 from sluice.adapters.state.opening import open_run
 from sluice.adapters.state.run_rows import SQL, find_run, run_from_row
@@ -25,7 +25,7 @@ from sluice.model.lifecycle import (
     destination,
     sources,
 )
-from sluice.model.run import RUN_STATE_VERSION, Failure, Run
+from sluice.model.run import LEFT_UNFINISHED, RUN_STATE_VERSION, Failure, Run
 from sluice.model.stage import StagePolicy
 
 _log: Final = structlog.get_logger()
@@ -95,6 +95,8 @@ class PostgresRunStore:
                 raise _refusal(find_run(connection, run.id), run.token, event)
             ended = run_from_row(row)
             journal.note_run(connection, run.id, event, status, **failure_facts(failure))
+            if status in FINAL_RUN_STATUSES:
+                handover.end_shards(connection, run.id, failure or LEFT_UNFINISHED, all_of_them=False)
             return ended
 
     def renew(self, run: Run, lease_ttl: timedelta) -> bool:
