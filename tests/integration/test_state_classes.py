@@ -99,6 +99,7 @@ ASKED: dict[str, Asked] = {
     "PostgresRunStore.get": Asked((RUN,), NotFound),
     "PostgresRunStore.next_token": Asked((a_run(),), NotFound),
     "PostgresRunStore.open": Asked((a_run(), POLICY), ...),
+    "PostgresRunStore.reach": Asked((a_run(), Step.SETTLE), NotFound),
     "PostgresRunStore.recent": Asked((None, [], 9), []),
     "PostgresRunStore.renew": Asked((a_run(), MINUTE), NotFound),
     "PostgresShardStore.checkpoint": Asked((SHARD, a_pointer(shard=PARIS), MINUTE), NotFound),
