@@ -23,10 +23,10 @@ demo: $(READY) ## start everything, let Airflow run a sync of real hotels, show 
 up: $(READY) ## start a local stack and keep it: Postgres, S3, supplier, Airflow; Ctrl-C stops it
 	@$(BIN)/sluice up
 
-test: $(READY) ## run every test, on servers of its own (ARGS="-k name" for some)
-	@$(BIN)/pytest -n auto --maxprocesses 4 --no-loadscope-reorder $(ARGS)
+test: $(READY) ## run every test but those under Celery, on servers of its own (ARGS="-k name" for some)
+	@$(BIN)/pytest -n auto --maxprocesses 4 --no-loadscope-reorder -m "not distributed" $(ARGS)
 
-celery: $(READY) ## run the demo's DAG under Celery with two workers that are killed (a part of make test)
+celery: $(READY) ## run the demo's DAG under Celery with two workers that are killed (a part of make chaos)
 	@$(BIN)/pytest tests/distributed $(ARGS)
 
 chaos: $(READY) ## kill, pause, cut off and fill up whatever a run depends on, wherever it stands
