@@ -53,6 +53,10 @@ class Bench:
         """Run the step."""
         return publish(self.services, RUN)
 
+    def lose_the_run(self) -> None:
+        """Let another worker enter the step, as if this one were dead."""
+        self.services.runs.enter(RUN, Step.PUBLISH, self.workshop.policy.lease_ttl)
+
     def marks(self) -> dict[ShardKey, str]:
         """The watermarks."""
         return self.services.watermarks.of("hotels")
@@ -328,10 +332,7 @@ def test_a_worker_taken_for_dead_before_his_commit_publishes_nothing() -> None:
     bench = Bench()
     target = busy(bench)
 
-    def lose_the_run() -> None:
-        bench.services.runs.enter(RUN, Step.PUBLISH, bench.workshop.policy.lease_ttl)
-
-    target.before_commit = lose_the_run
+    target.before_commit = bench.lose_the_run
     with pytest.raises(Fenced):
         bench.publish()
     assert (target.rows, target.ledger.published, bench.marks()) == ({}, [], {})
@@ -342,10 +343,7 @@ def test_other_before_images_are_another_artifact() -> None:
     bench = Bench()
     target = busy(bench)
 
-    def lose_the_run() -> None:
-        bench.services.runs.enter(RUN, Step.PUBLISH, bench.workshop.policy.lease_ttl)
-
-    target.before_commit = lose_the_run
+    target.before_commit = bench.lose_the_run
     with pytest.raises(Fenced):
         bench.publish()
     target.before_commit = None

@@ -34,28 +34,10 @@ where id = %(id)s
 select * from sluice_state.shard where run = %(run)s and key = %(key)s for update
 
 -- name: write_shard
--- Begin a shard anew, in an epoch of its own, its token spent; only its watermark, the lower bound of its requests, stays.
+-- Make a shard's row one that can be read, to be begun again at once.
 update sluice_state.shard set
-    params = %(params)s,
-    status = %(status)s,
-    epoch = epoch + 1,
-    cursor = null,
-    exhausted = false,
-    high_mark = null,
-    chunks = 0,
-    pages = 0,
-    records = 0,
-    token = nextval('sluice_state.token_seq'),
-    failure_error = null,
-    failure_message = null,
-    state_version = %(state_version)s
+    params = %(params)s, status = %(status)s, failure_error = null, failure_message = null, state_version = %(state_version)s
 where run = %(run)s and key = %(key)s
-returning epoch
-
--- name: supersede_artifacts
--- Let what was fetched of a shard, and made of it, count no more, the diffs of its run included.
-update sluice_state.artifact set superseded_at = now()
-where run = %(run)s and (shard = %(key)s or kind = 'diff') and superseded_at is null
 
 -- name: lock_review
 -- A review and the decision about it, as nobody can change them meanwhile.

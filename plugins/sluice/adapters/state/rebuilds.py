@@ -8,7 +8,7 @@ from psycopg.types.json import Jsonb
 
 from sluice.adapters.postgres import Transactions
 from sluice.adapters.queries import Queries
-from sluice.adapters.state import flights, journal
+from sluice.adapters.state import flights, journal, redos
 from sluice.adapters.state.columns import failure_columns
 from sluice.adapters.state.reviews import review_from_row
 from sluice.adapters.state.run_rows import columns_of, run_from_row
@@ -71,10 +71,8 @@ class PostgresRebuildStore:
             if _unreadable(shard_from_row, row) is None:
                 return
             facts = {**place, "params": Jsonb(plan.params), "status": status, "state_version": SHARD_STATE_VERSION}
-            begun = connection.execute(_SQL["write_shard"], facts).fetchone()
-            connection.execute(_SQL["supersede_artifacts"], place)
-            epoch = begun["epoch"] if begun else None
-            journal.note_shard(connection, run, plan.key, ShardEvent.RESTART, status, epoch=epoch)
+            connection.execute(_SQL["write_shard"], facts)
+            redos.begin_again(connection, run, plan.key)
 
     def review(self, run: RunId, review: ReviewId) -> None:
         """Remove the review and the decision about it, so that the run is reviewed again."""

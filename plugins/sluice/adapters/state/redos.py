@@ -31,11 +31,7 @@ class PostgresRedoStore:
     def fetch_again(self, shard: ShardKey, holder: Holder) -> None:
         """The shard begins again from its first page, in a new epoch; its artifacts and the run's diffs count no more."""
         with self._database.transaction() as connection:
-            run = _checked(connection, holder)
-            begun = _mark(connection, run, shard, ShardEvent.RESTART, "fetch_again")
-            connection.execute(_SQL["supersede_shard"], {"run": run, "key": shard})
-            connection.execute(_SQL["supersede_diffs"], {"run": run})
-            journal.note_shard(connection, run, shard, ShardEvent.RESTART, begun.status, epoch=begun.epoch)
+            begin_again(connection, _checked(connection, holder), shard)
 
     def map_again(self, shard: ShardKey, chunks: Sequence[int], holder: Holder) -> None:
         """Some chunks of the shard are mapped again; rows and rejects of theirs count no more."""
@@ -51,6 +47,14 @@ class PostgresRedoStore:
             flights.still_run(connection, run.id, run.token)
             connection.execute(_SQL["supersede_diffs"], {"run": run.id})
             journal.note_run(connection, run.id, "review-again", run.status)
+
+
+def begin_again(connection: Connection, run: RunId, shard: ShardKey) -> None:
+    """Begin a shard of a run whose lease is locked from its first page, in a new epoch; what was made of it counts no more."""
+    begun = _mark(connection, run, shard, ShardEvent.RESTART, "fetch_again")
+    connection.execute(_SQL["supersede_shard"], {"run": run, "key": shard})
+    connection.execute(_SQL["supersede_diffs"], {"run": run})
+    journal.note_shard(connection, run, shard, ShardEvent.RESTART, begun.status, epoch=begun.epoch)
 
 
 def _checked(connection: Connection, holder: Holder) -> RunId:
