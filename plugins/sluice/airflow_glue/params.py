@@ -7,7 +7,7 @@ from airflow.sdk import Param
 from pydantic import ValidationError
 
 from sluice.errors import UsageInvalid
-from sluice.model.run import Mode, Origin, ReviewMode, RunRequest, parse_window
+from sluice.model.run import SYNC_MODES, Mode, Origin, ReviewMode, RunRequest, parse_window
 from sluice.model.spec import SyncSpec
 
 _RUN: Final = "What to bring in"
@@ -22,7 +22,7 @@ _MOMENT: Final = (
 
 def params_form(spec: SyncSpec) -> dict[str, Param]:
     """Return the params of a sync's DAG; left as they are, they ask for what the schedule asks for."""
-    modes = list(Mode) if spec.can_increment else [Mode.FULL]
+    modes = list(SYNC_MODES) if spec.can_increment else [Mode.FULL]
     unused = "" if spec.uses_window else " Leave it empty: nothing that this sync asks its supplier depends on a window."
     form = {
         "mode": Param(

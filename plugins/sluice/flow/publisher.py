@@ -61,7 +61,7 @@ def publish(services: Services, run_id: RunId, *, is_repeated: bool = False) -> 
 
 
 def _apply(services: Services, entry: Entry, spec: SyncSpec, review: Review) -> Publication:
-    if review.digest != review_digest(entry.run, review.diff, review.figures.shards_failed):
+    if review.digest != review_digest(entry.run, review.diff, review.figures.shards_failed, review.reasons):
         raise ApprovalVoid(f"review {review.id} was approved under another spec: {ApprovalVoid.__doc__}")
     target = services.target(spec)
     target.prepare()

@@ -98,7 +98,7 @@ def _store(services: Services, run: Run, data: bytes, counts: DiffCounts, expire
 
 
 def _keep(services: Services, run: Run, diff: Pointer, figures: Figures, judgement: Judgement) -> Review:
-    digest = review_digest(run, diff, figures.shards_failed)
+    digest = review_digest(run, diff, figures.shards_failed, judgement.reasons)
     kept = services.reviews.save(
         Review(
             id=ReviewId(f"{run.id}.{digest[:8]}"),

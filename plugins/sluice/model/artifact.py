@@ -17,6 +17,7 @@ class ArtifactKind(StrEnum):
     ROWS = "rows"
     REJECTS = "rejects"
     DIFF = "diff"
+    EVIDENCE = "evidence"
     UNDO = "undo"
     REPORT = "report"
 

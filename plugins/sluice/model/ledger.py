@@ -17,11 +17,13 @@ class Outcome(StrEnum):
     REAPPEARED = "reappeared"
     STALE = "stale"
     REJECTED = "rejected"
+    ROLLED_BACK = "rolled-back"
+    """Its row was put back, or taken out, by the publication that undid another."""
     REFRESHED = "refreshed"
     """Its raw bytes differ but its row does not: only the raw hash is noted, and no event is written."""
 
 
-WRITING_OUTCOMES = frozenset({Outcome.CREATED, Outcome.CHANGED, Outcome.DELETED, Outcome.REAPPEARED})
+WRITING_OUTCOMES = frozenset({Outcome.CREATED, Outcome.CHANGED, Outcome.DELETED, Outcome.REAPPEARED, Outcome.ROLLED_BACK})
 """The outcomes that change the target table."""
 
 
@@ -76,4 +78,7 @@ class Publication(Frozen):
     review: ReviewId
     run: RunId
     counts: dict[Outcome, int]
+    approved_by: str | None = Field(default=None, description="who let it pass, or `policy`; None: published by an old release")
+    undoes: PublicationId | None = Field(default=None, description="the publication it took back")
+    rolled_back_by: PublicationId | None = Field(default=None, description="the publication that took it back")
     applied_at: datetime

@@ -13,7 +13,7 @@ from sluice.model.ledger import WRITING_OUTCOMES, Outcome
 from sluice.model.lifecycle import ReviewEvent, ShardStatus, Verdict
 from sluice.model.shard import Shard
 
-REVIEW_STATE_VERSION: Final = 1
+REVIEW_STATE_VERSION: Final = 2
 
 
 class Figures(Frozen):
@@ -25,6 +25,10 @@ class Figures(Frozen):
     first_loaded: int = Field(
         default=0, ge=0, description="of the created objects, those of shards of which the target holds nothing yet"
     )
+    vanished: int = Field(
+        default=0, ge=0, description="objects the target holds and a run that saw everything did not; deleted, unless ignored"
+    )
+    moved: int = Field(default=0, ge=0, description="objects that another shard delivered than the last time")
     outcomes: dict[Outcome, int]
     shards_failed: int = Field(default=0, ge=0)
 
@@ -60,6 +64,9 @@ class Decision(Frozen):
     by: str
     via: str = Field(description="`airflow`, `cli` or `policy`")
     comment: str = ""
+    deletes_at_most: int | None = Field(
+        default=None, ge=0, description="how many deletions were let through; None: as many as the review has"
+    )
     at: datetime
 
 
@@ -76,6 +83,8 @@ class Review(Frozen):
     reasons: tuple[str, ...] = Field(description="why it was not approved by policy; empty if it was")
     verdict: Verdict
     diff: Pointer
+    evidence: Pointer | None = Field(default=None, description="what a person decides by; None: made before there was any")
+    report: Pointer | None = Field(default=None, description="the packet, to be read offline; None as above")
     decision: Decision | None = None
     state_version: int = REVIEW_STATE_VERSION
     created_at: datetime

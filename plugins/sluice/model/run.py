@@ -7,11 +7,11 @@ from typing import Any, Final
 from pydantic import AwareDatetime, Field, model_validator
 
 from sluice.errors import SluiceError, UsageInvalid
-from sluice.model.base import Frozen, RunId, ShardKey, Token
+from sluice.model.base import Frozen, PublicationId, RunId, ShardKey, Token
 from sluice.model.lifecycle import RunStatus, Step
 from sluice.model.scalars import parse_moment
 
-RUN_STATE_VERSION: Final = 2
+RUN_STATE_VERSION: Final = 3
 
 
 class Mode(StrEnum):
@@ -19,6 +19,12 @@ class Mode(StrEnum):
 
     INCREMENTAL = "incremental"
     FULL = "full"
+    ROLLBACK = "rollback"
+    """It looks at no supplier: it takes a publication back."""
+
+
+SYNC_MODES: Final = (Mode.INCREMENTAL, Mode.FULL)
+"""The modes a sync may be asked to run in."""
 
 
 class ReviewMode(StrEnum):
@@ -74,6 +80,7 @@ class RunRequest(Frozen):
     shards: tuple[ShardKey, ...] = Field(default=(), description="empty: all of them")
     review: ReviewMode = ReviewMode.POLICY
     force: bool = Field(default=False, description="do it again, whatever another run of the same request has brought")
+    undoes: PublicationId | None = Field(default=None, description="the publication that a rollback takes back")
     origin: "Origin"
 
 
@@ -118,6 +125,7 @@ class Run(Frozen):
     shards: tuple[ShardKey, ...] = Field(description="the subset asked for; empty: all")
     review: ReviewMode
     force: bool = Field(default=False, description="nobody else's result or checkpoints will do")
+    undoes: PublicationId | None = Field(default=None, description="the publication that a rollback takes back")
     spec_hash: str
     transformer_version: int
     origin: Origin

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Any, Final
 
-from pydantic import BeforeValidator, Field, PlainSerializer
+from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from sluice.model.base import Frozen
 
@@ -81,23 +81,34 @@ Share = Annotated[
 """A share of a total, above nothing; in YAML with a percent sign."""
 
 
+def _parse_percentage(value: Any) -> Any:
+    if isinstance(value, str) and (match := re.fullmatch(r"(\d{1,3}(?:\.\d{1,6})?)\s*%", value, re.ASCII)):
+        return Decimal(match[1]) / 100
+    return value
+
+
 class Limit(Frozen):
-    """How many objects may have an outcome: a number, or a share of a total."""
+    """How many objects may have an outcome: a number, a share of a total, or both, of which the stricter counts."""
 
     count: int | None = Field(default=None, ge=0)
-    share: Decimal | None = Field(default=None, ge=0, le=1)
+    share: Annotated[Decimal | None, BeforeValidator(_parse_percentage)] = Field(default=None, ge=0, le=1)
+
+    @model_validator(mode="after")
+    def _limits_something(self) -> "Limit":
+        if self.count is None and self.share is None:
+            raise ValueError("a limit needs a count, a share, or both")
+        return self
 
     def allows(self, number: int, total: int) -> bool:
         """Whether `number` out of `total` is within the limit; none is always within it."""
         if number == 0:
             return True
-        if self.count is not None:
-            return number <= self.count
-        return self.share is not None and number <= self.share * total
+        return (self.count is None or number <= self.count) and (self.share is None or number <= self.share * total)
 
     def __str__(self) -> str:
         """As people write it."""
-        return str(self.count) if self.share is None else f"{(self.share * 100).normalize():f}%"
+        share = None if self.share is None else f"{(self.share * 100).normalize():f}%"
+        return " and ".join(str(part) for part in (self.count, share) if part is not None)
 
 
 def _parse_limit(value: Any) -> Any:
@@ -109,7 +120,10 @@ def _parse_limit(value: Any) -> Any:
             return Limit(share=share)
     if isinstance(value, Limit | dict):
         return value
-    raise ValueError(f"{as_written(value)} is no limit: a whole number of objects, or a share up to 100%: 0, 500, 5% or 0.5%")
+    raise ValueError(
+        f"{as_written(value)} is no limit: a whole number of objects, a share up to 100%, or both: 0, 500, 0.5% or "
+        "{ count: 500, share: 5% }"
+    )
 
 
 LimitValue = Annotated[Limit, BeforeValidator(_parse_limit)]

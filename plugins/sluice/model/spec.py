@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, model_validator
 from sluice.model.base import Frozen
 from sluice.model.connections import TARGET
 from sluice.model.fields import FieldSpec, FieldType
-from sluice.model.scalars import Duration, LimitValue
+from sluice.model.scalars import Duration, LimitValue, Share
 
 NAME_PATTERN: Final = r"^[a-z][a-z0-9_]{0,62}$"
 PATH_PATTERN: Final = r"^/[^?#]*$"
@@ -67,10 +67,18 @@ class ObjectSpec(Frozen):
 
     key: tuple[str, ...] = Field(min_length=1, description="the fields of the natural key")
     version: str | None = Field(default=None, description="the field that orders versions; older never overwrites newer")
+    deleted: str | None = Field(default=None, description="the boolean field by which a record says that its object is gone")
 
 
 class AutoApprove(Frozen):
     """What policy may approve by itself. Shares are of the objects the target holds; `rejected`: of those seen."""
+
+    seen_at_least: Share = Field(
+        default="80%", validate_default=True, description="how much of what the target holds a full run has to see"
+    )
+    drift: float = Field(
+        default=0.25, gt=0, description="how far a field may drift from the last publication: see `model.evidence`"
+    )
 
     created: LimitValue = Field(default="20%", validate_default=True)
     changed: LimitValue = Field(default="20%", validate_default=True)
@@ -87,10 +95,17 @@ class Block(Frozen):
 class ReviewPolicy(Frozen):
     """When a run may publish without a person."""
 
+    always: bool = Field(default=False, description="whether a person looks at every run that would change something")
     first_load: Literal["auto-approve", "needs-human"] = "needs-human"
     auto_approve: AutoApprove = AutoApprove()
     block: Block = Block()
-    timeout: Duration = Field(default="24h", validate_default=True, description="then the review expires: nothing is published")
+    approvers: tuple[Annotated[str, Field(min_length=1, max_length=200)], ...] = Field(
+        default=(), description="the users who may answer; empty: whoever may act on the DAG"
+    )
+    timeout: Duration = Field(default="24h", validate_default=True, description="how long an answer is waited for")
+    on_timeout: Literal["expire", "reject"] = Field(
+        default="expire", description="what becomes of a review nobody answers: its run fails, or ends cancelled"
+    )
 
 
 def _qualified(table: str) -> str:
@@ -104,8 +119,14 @@ class TargetSpec(Frozen):
 
     connection: str = Field(default=TARGET, min_length=1)
     table: Annotated[str, AfterValidator(_qualified)] = Field(description="`schema.table`; without a schema: public")
+    form: Literal["upsert", "history"] = Field(
+        default="upsert", description="one row for each object, or one for each of its versions with the time it was valid"
+    )
     deletes: Literal["soft", "hard", "ignore"] = Field(
         default="soft", description="what a deletion does to the row: set `_sluice_deleted_at`, remove it, or nothing"
+    )
+    evolution: Literal["freeze", "add", "widen"] = Field(
+        default="add", description="what a publication may do to the table: nothing, add columns, or widen types, too"
     )
 
 

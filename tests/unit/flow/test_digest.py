@@ -13,23 +13,25 @@ RUN, DIFF = a_run(), a_pointer(kind=ArtifactKind.DIFF)
 @pytest.mark.parametrize(
     "other",
     [
-        review_digest(a_run("run-2"), DIFF, 0),
-        review_digest(a_run(spec_hash="6" * 64), DIFF, 0),
-        review_digest(a_run(transformer_version=2), DIFF, 0),
-        review_digest(RUN, a_pointer(kind=ArtifactKind.DIFF, content="other bytes"), 0),
-        review_digest(RUN, DIFF, 1),
+        review_digest(a_run("run-2"), DIFF, 0, ()),
+        review_digest(a_run(spec_hash="6" * 64), DIFF, 0, ()),
+        review_digest(a_run(transformer_version=2), DIFF, 0, ()),
+        review_digest(RUN, a_pointer(kind=ArtifactKind.DIFF, content="other bytes"), 0, ()),
+        review_digest(RUN, DIFF, 1, ()),
+        review_digest(RUN, DIFF, 0, ("rooms drifted",)),
     ],
-    ids=["run", "spec", "version", "diff", "shards"],
+    ids=["run", "spec", "version", "diff", "shards", "checks"],
 )
 def test_an_approval_is_of_a_diff_under_a_spec(other: str) -> None:
-    """Of another run, spec, version, diff or number of shards it is another one."""
-    assert other != review_digest(RUN, DIFF, 0)
+    """Of another run, spec, version, diff, number of shards, or found by other checks, it is another one."""
+    assert other != review_digest(RUN, DIFF, 0, ())
 
 
 def test_an_approval_outlives_what_does_not_shape_the_diff() -> None:
     """A new token, or another place of the same bytes."""
     moved = DIFF.model_copy(update={"key": "elsewhere"})
-    assert review_digest(RUN.model_copy(update={"token": 7, "mode": Mode.INCREMENTAL}), moved, 0) == review_digest(RUN, DIFF, 0)
+    later = RUN.model_copy(update={"token": 7, "mode": Mode.INCREMENTAL})
+    assert review_digest(later, moved, 0, ()) == review_digest(RUN, DIFF, 0, ())
 
 
 def test_bytes_have_a_short_name() -> None:

@@ -140,7 +140,7 @@ def test_a_review_is_bound_to_its_diff() -> None:
     run = workshop.memory.runs[RUN]
     assert (run.status, run.step) == (RunStatus.RUNNING, Step.REVIEW)
     assert made == workshop.memory.reviews[made.id]
-    assert made.digest == review_digest(run, made.diff, 0)
+    assert made.digest == review_digest(run, made.diff, 0, made.reasons)
     assert (made.verdict, made.reasons, made.figures.first_loaded) == (Verdict.AUTO_APPROVED, (), 1)
     assert workshop.services.pointers.of(RUN, ArtifactKind.DIFF) == [made.diff]
     assert made.diff.records == 1

@@ -26,7 +26,8 @@ _EXTENSIONS: Final = {
     ArtifactKind.REJECTS: "json",
     ArtifactKind.DIFF: "parquet",
     ArtifactKind.UNDO: "parquet",
-    ArtifactKind.REPORT: "json",
+    ArtifactKind.EVIDENCE: "json",
+    ArtifactKind.REPORT: "html",
 }
 
 

@@ -14,9 +14,9 @@ where sync = %(sync)s and key = %(key)s order by at, publication
 
 -- name: publications
 -- The newest publications first.
-select id, sync, review, run, counts, applied_at from sluice_ledger.publication
+select * from sluice_ledger.publication
 where sync = %(sync)s order by id desc limit %(limit)s
 
 -- name: publication_of
 -- The publication of a review, if it was applied.
-select id, sync, review, run, counts, applied_at from sluice_ledger.publication where review = %(review)s
+select * from sluice_ledger.publication where review = %(review)s

@@ -28,6 +28,9 @@ def publication_from_row(row: DictRow) -> Publication:
         review=ReviewId(row["review"]),
         run=RunId(row["run"]),
         counts={Outcome(name): number for name, number in row["counts"].items()},
+        approved_by=row["approved_by"],
+        undoes=PublicationId(row["undoes"]) if row["undoes"] is not None else None,
+        rolled_back_by=PublicationId(row["rolled_back_by"]) if row["rolled_back_by"] is not None else None,
         applied_at=row["applied_at"],
     )
 

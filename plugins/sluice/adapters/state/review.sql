@@ -1,8 +1,9 @@
 -- name: insert
 -- Keep a review; no row if there is one of that id.
-insert into sluice_state.review (id, run, sync, digest, figures, reasons, verdict, diff, state_version, created_at)
+insert into sluice_state.review (id, run, sync, digest, figures, reasons, verdict, diff, evidence, report, state_version, created_at)
 values (
-    %(id)s, %(run)s, %(sync)s, %(digest)s, %(figures)s, %(reasons)s, %(verdict)s, %(diff)s, %(state_version)s, %(created_at)s
+    %(id)s, %(run)s, %(sync)s, %(digest)s, %(figures)s, %(reasons)s, %(verdict)s, %(diff)s, %(evidence)s, %(report)s,
+    %(state_version)s, %(created_at)s
 )
 on conflict (id) do nothing
 returning id
@@ -23,22 +24,22 @@ update sluice_state.review set verdict = %(verdict)s where id = %(id)s and verdi
 
 -- name: insert_decision
 -- Keep the decision about a review.
-insert into sluice_state.decision (review, choice, decided_by, via, comment, at)
-values (%(review)s, %(choice)s, %(by)s, %(via)s, %(comment)s, %(at)s)
+insert into sluice_state.decision (review, choice, decided_by, via, comment, deletes_at_most, at)
+values (%(review)s, %(choice)s, %(by)s, %(via)s, %(comment)s, %(deletes_at_most)s, %(at)s)
 
 -- name: get
 -- One review and the decision about it.
-select review.*, choice, decided_by, via, comment, at
+select review.*, choice, decided_by, via, comment, deletes_at_most, at
 from sluice_state.review left join sluice_state.decision on decision.review = review.id where review.id = %(id)s
 
 -- name: latest
 -- The newest review of a run.
-select review.*, choice, decided_by, via, comment, at
+select review.*, choice, decided_by, via, comment, deletes_at_most, at
 from sluice_state.review left join sluice_state.decision on decision.review = review.id
 where review.run = %(run)s order by ordinal desc limit 1
 
 -- name: waiting
 -- The reviews that wait for a decision, oldest first.
-select review.*, choice, decided_by, via, comment, at
+select review.*, choice, decided_by, via, comment, deletes_at_most, at
 from sluice_state.review left join sluice_state.decision on decision.review = review.id
 where verdict in ('needs-human', 'blocked') and (%(sync)s::text is null or sync = %(sync)s) order by ordinal

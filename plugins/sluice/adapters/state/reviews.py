@@ -91,14 +91,25 @@ def _noun(row: Row) -> Review:
         reasons=tuple(row["reasons"]),
         verdict=Verdict(row["verdict"]),
         diff=Pointer.model_validate(row["diff"]),
+        evidence=Pointer.model_validate(row["evidence"]) if row["evidence"] is not None else None,
+        report=Pointer.model_validate(row["report"]) if row["report"] is not None else None,
         decision=_decision_from_row(row) if row["choice"] is not None else None,
         state_version=row["state_version"],
         created_at=row["created_at"],
     )
 
 
+def _with_a_packet(row: Row) -> Row:
+    """Version 1 had figures and nothing besides."""
+    return {"evidence": None, "report": None, "deletes_at_most": None, **row}
+
+
 _VERSIONED: Final = Versioned(
-    table="review", known=REVIEW_STATE_VERSION, identity={"review": "id", "run": "run"}, migrations={}, build=_noun
+    table="review",
+    known=REVIEW_STATE_VERSION,
+    identity={"review": "id", "run": "run"},
+    migrations={1: _with_a_packet},
+    build=_noun,
 )
 
 
@@ -108,6 +119,7 @@ def _decision_from_row(row: Row) -> Decision:
         by=row["decided_by"],
         via=row["via"],
         comment=row["comment"],
+        deletes_at_most=row["deletes_at_most"],
         at=row["at"],
     )
 
@@ -122,9 +134,15 @@ def _columns(review: Review) -> dict[str, Any]:
         "reasons": list(review.reasons),
         "verdict": review.verdict,
         "diff": Jsonb(review.diff.model_dump(mode="json")),
+        "evidence": _jsonb(review.evidence),
+        "report": _jsonb(review.report),
         "state_version": review.state_version,
         "created_at": review.created_at,
     }
+
+
+def _jsonb(pointer: Pointer | None) -> Jsonb | None:
+    return None if pointer is None else Jsonb(pointer.model_dump(mode="json"))
 
 
 def _decision_columns(review: ReviewId, decision: Decision) -> dict[str, Any]:
@@ -134,6 +152,7 @@ def _decision_columns(review: ReviewId, decision: Decision) -> dict[str, Any]:
         "by": storable(decision.by),
         "via": decision.via,
         "comment": storable(decision.comment),
+        "deletes_at_most": decision.deletes_at_most,
         "at": decision.at,
     }
 

@@ -9,7 +9,7 @@ from sluice.adapters.queries import Queries
 from sluice.adapters.state.columns import failure_from_row
 from sluice.adapters.state.versions import Row, Versioned
 from sluice.errors import NotFound
-from sluice.model.base import RunId, ShardKey, Token
+from sluice.model.base import PublicationId, RunId, ShardKey, Token
 from sluice.model.lifecycle import RunStatus, Step
 from sluice.model.run import RUN_STATE_VERSION, Mode, Origin, ReviewMode, Run, Window
 
@@ -34,6 +34,7 @@ def _noun(row: Row) -> Run:
         shards=tuple(ShardKey(key) for key in row["shards"]),
         review=ReviewMode(row["review_mode"]),
         force=row["force"],
+        undoes=PublicationId(row["undoes"]) if row["undoes"] is not None else None,
         spec_hash=row["spec_hash"],
         transformer_version=row["transformer_version"],
         origin=Origin(dag_id=row["dag_id"], dag_run_id=row["dag_run_id"]),
@@ -54,8 +55,17 @@ def _that_may_follow(row: Row) -> Row:
     return {"force": False, "follows": None, "expires_at": None, **row}
 
 
+def _that_may_undo(row: Row) -> Row:
+    """Version 2 knew no rollbacks."""
+    return {"undoes": None, **row}
+
+
 _VERSIONED: Final = Versioned(
-    table="run", known=RUN_STATE_VERSION, identity={"run": "id"}, migrations={1: _that_may_follow}, build=_noun
+    table="run",
+    known=RUN_STATE_VERSION,
+    identity={"run": "id"},
+    migrations={1: _that_may_follow, 2: _that_may_undo},
+    build=_noun,
 )
 
 
@@ -73,6 +83,7 @@ def columns_of(run: Run) -> dict[str, Any]:
         "shards": list(run.shards),
         "review_mode": run.review,
         "force": run.force,
+        "undoes": run.undoes,
         "spec_hash": run.spec_hash,
         "transformer_version": run.transformer_version,
         "dag_id": run.origin.dag_id,

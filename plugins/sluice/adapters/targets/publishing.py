@@ -101,6 +101,7 @@ class PostgresPublishing:
             review=review.id,
             run=run.id,
             counts=Jsonb(dict(sorted(counts.items()))),
+            approved_by=review.decision.by if review.decision else "policy",
             undo_key=undo.key,
             undo_sha256=undo.sha256,
         ).fetchone()

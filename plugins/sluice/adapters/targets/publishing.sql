@@ -93,9 +93,9 @@ select outcome, count(*) as objects from approved where outcome <> 'refreshed' g
 
 -- name: add_publication
 -- A review is applied once.
-insert into sluice_ledger.publication (sync, review, run, counts, undo_key, undo_sha256, applied_at)
-values (%(sync)s, %(review)s, %(run)s, %(counts)s, %(undo_key)s, %(undo_sha256)s, clock_timestamp())
-returning id, sync, review, run, counts, applied_at
+insert into sluice_ledger.publication (sync, review, run, counts, approved_by, undo_key, undo_sha256, applied_at)
+values (%(sync)s, %(review)s, %(run)s, %(counts)s, %(approved_by)s, %(undo_key)s, %(undo_sha256)s, clock_timestamp())
+returning *
 
 -- name: remember_rows
 -- What the target holds from now on.
