@@ -9,7 +9,7 @@ from msgspec import Raw
 
 from sluice.errors import AnswerUnusable
 from sluice.mapping.columns import RowsFile, raw_hash, reading_of
-from sluice.mapping.exact import told_apart
+from sluice.mapping.keys import key_text
 from sluice.mapping.pages import PageSplitter, RecordPage
 from sluice.mapping.reader import MISSES, Problem, Reader
 from sluice.mapping.violation import MALFORMED, OUT_OF_RANGE
@@ -140,14 +140,10 @@ class Mapper:
 
     def _key(self, values: list[Any]) -> ObjectKey | None:
         """Return the text of a key, out of the values that begin with its own; None if it is too long for an index."""
-        if len(self._key_kinds) == 1:
-            key = self._key_kinds[0].to_text(told_apart(values[0]))
-        else:
-            texts = [kind.to_text(told_apart(value)) for kind, value in zip(self._key_kinds, values, strict=False)]
-            key = msgspec.json.encode(texts).decode()
+        key = key_text(self._key_kinds, values)
         if len(key) * _UTF8_BYTES > _KEY_BYTES and len(key.encode()) > _KEY_BYTES:
             return None
-        return ObjectKey(key)
+        return key
 
     def _reject(self, raw: Raw, artifact_key: str, frame: int, index: int) -> Reject:
         values, problems = self._reader.examine(bytes(raw))
