@@ -1,4 +1,4 @@
-"""A row of the published table comes in, as Postgres spells its values; the key and the hash the mapper would give it go out."""
+"""A row of the table comes in, as Postgres spells its values; the key and the hash that the mapper would give it go out."""
 
 from collections.abc import Sequence
 from typing import Any, Final

@@ -6,7 +6,7 @@ from sluice.ports.run_memory import DeadLetterStore, PointerStore, ReviewStore, 
 from sluice.ports.services import Services
 from sluice.ports.supplier import Page, PageRequest, Source
 from sluice.ports.surroundings import Clock, ConnectionInfo, Connections, DatabaseProbe, Metrics, SpecReader
-from sluice.ports.target import DiffCounts, Diffing, DiffScope, Ledger, Publishing, Remember, Target
+from sluice.ports.target import DiffCounts, Diffing, DiffScope, Held, Ledger, Publishing, Remember, Target
 from sluice.ports.upkeep import GarbageStore, Holder, RebuildStore, RedoStore
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "DiffScope",
     "Diffing",
     "GarbageStore",
+    "Held",
     "Holder",
     "Ledger",
     "Metrics",

@@ -1,13 +1,13 @@
 """The published table and the ledger beside it: read, compared, published."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol
 
 from sluice.model.artifact import Pointer
-from sluice.model.base import ObjectKey, ReviewId, ShardKey, Token
+from sluice.model.base import ObjectKey, PublicationId, ReviewId, ShardKey, Token
 from sluice.model.ledger import LedgerObject, ObjectEvent, Outcome, Publication, Remembered
 from sluice.model.review import Review
 from sluice.model.run import Run
@@ -22,14 +22,37 @@ class Ledger(Protocol):
     def object(self, sync: str, key: ObjectKey) -> LedgerObject | None:
         """Return the ledger's row of one object."""
 
+    def known(self, sync: str, keys: Sequence[ObjectKey]) -> dict[ObjectKey, LedgerObject]:
+        """Return the ledger's rows of those objects that it knows."""
+
+    def near(self, sync: str, key: ObjectKey, limit: int) -> list[ObjectKey]:
+        """Return known keys that come before and after this one in key order, up to `limit` on either side."""
+
     def events(self, sync: str, key: ObjectKey) -> list[ObjectEvent]:
         """Return all that became of one object, oldest first."""
 
     def publications(self, sync: str, limit: int) -> list[Publication]:
         """Return the newest publications first."""
 
+    def publication(self, publication: PublicationId) -> Publication | None:
+        """Return the publication of that id, of whichever sync it is."""
+
     def publication_of(self, review: ReviewId) -> Publication | None:
         """Return the publication of that review, if it was applied."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """A row that the target really holds, whoever wrote it."""
+
+    key: ObjectKey | None
+    """None: no object can have the values of its key columns."""
+    row_hash: bytes | None
+    """As the mapper would hash it; None: it holds a value that no publication can have written."""
+    is_live: bool
+    """Whether it is not deleted softly."""
+    values: Mapping[str, str | None]
+    """The fields of the spec, as Postgres spells them."""
 
 
 class Target(Protocol):
@@ -40,6 +63,12 @@ class Target(Protocol):
 
     def prepare(self) -> None:
         """Create the table if it is missing; raise as `check` does."""
+
+    def held(self, keys: Sequence[ObjectKey] | None = None) -> "AbstractContextManager[Iterator[Held]]":
+        """Open the rows the table holds, of these objects or of all; of an object with a history, the current one.
+
+        They are read while the context lasts. A table that is not there holds none; raises as `check` does.
+        """
 
     def diffing(self) -> "AbstractContextManager[Diffing]":
         """Open a staging area of its own, which ends with the context."""

@@ -17,7 +17,7 @@ from sluice.model.base import ObjectKey, PublicationId, ReviewId, ShardKey, Toke
 from sluice.model.ledger import WRITING_OUTCOMES, LedgerObject, ObjectState, Outcome, Publication
 from sluice.model.review import Review
 from sluice.model.run import Run
-from sluice.ports import DiffCounts, DiffScope
+from sluice.ports import DiffCounts, DiffScope, Held
 from tests.unit.fakes.clock import FakeClock
 from tests.unit.fakes.ledger import MemoryLedger
 
@@ -40,6 +40,8 @@ class MemoryTarget:
     """How long the last publication might have been silent."""
     scopes: list[DiffScope] = field(default_factory=list)
     undos: list[Pointer] = field(default_factory=list)
+    altered: set[ObjectKey] = field(default_factory=set)
+    """Objects whose rows others have changed since."""
 
     def check(self) -> None:
         if self.trouble:
@@ -47,6 +49,21 @@ class MemoryTarget:
 
     def prepare(self) -> None:
         self.check()
+
+    @contextmanager
+    def held(self, keys: Sequence[ObjectKey] | None = None) -> "Iterator[Iterator[Held]]":
+        """Hash a row as the ledger has it, unless others have changed it."""
+        objects = self.ledger.objects
+        yield (
+            Held(
+                key=key,
+                row_hash=None if key in self.altered or (self.sync, key) not in objects else objects[self.sync, key].row_hash,
+                is_live=True,
+                values={name: None if value is None else str(value) for name, value in row.items()},
+            )
+            for key, row in list(self.rows.items())
+            if keys is None or key in keys
+        )
 
     @contextmanager
     def diffing(self) -> "Iterator[MemoryDiffing]":

@@ -1,15 +1,17 @@
 """The published table of one sync in Postgres: checks, diffs and publications, each in a transaction of its own."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 
 from sluice.adapters.postgres import Database, end_if_idle
 from sluice.adapters.targets.diffing import PostgresDiffing
+from sluice.adapters.targets.holding import held
 from sluice.adapters.targets.publishing import PostgresPublishing
 from sluice.adapters.targets.table import TargetTable
-from sluice.model.base import Token
+from sluice.model.base import ObjectKey, Token
 from sluice.model.spec import SyncSpec
+from sluice.ports import Held
 
 
 class PostgresTarget:
@@ -17,6 +19,7 @@ class PostgresTarget:
 
     def __init__(self, database: Database, spec: SyncSpec) -> None:
         self._database = database
+        self._spec = spec
         self._sync = spec.sync
         self._table = TargetTable(spec)
 
@@ -32,6 +35,13 @@ class PostgresTarget:
             self._table.lock(cursor)
             self._table.create(cursor)
             self._table.check(cursor)
+
+    @contextmanager
+    def held(self, keys: Sequence[ObjectKey] | None = None) -> Iterator[Iterator[Held]]:
+        """Open the rows the table holds, of these objects or of all; a table that is not there holds none."""
+        with self._database.transaction() as connection:
+            self._table.check(connection.cursor())
+            yield held(connection, self._spec, self._table, keys) if self._table.exists(connection.cursor()) else iter(())
 
     @contextmanager
     def diffing(self) -> Iterator[PostgresDiffing]:

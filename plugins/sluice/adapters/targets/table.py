@@ -33,6 +33,16 @@ class TargetTable:
         """Wait for the lock of this table, and hold it until the transaction ends."""
         cursor.execute(_SQL["lock"], {"table": f"{self.schema}.{self.name}"})
 
+    def exists(self, cursor: psycopg.Cursor[DictRow]) -> bool:
+        """Whether the table is there."""
+        return bool(self._columns(cursor))
+
+    def live(self, row: str) -> sql.Composable:
+        """Return the condition that the table's row aliased `row` is not deleted."""
+        if not self.soft_deletes:
+            return sql.SQL("true")
+        return sql.SQL("{}.{} is null").format(sql.Identifier(row), sql.Identifier(DELETED_AT))
+
     def create(self, cursor: psycopg.Cursor[DictRow]) -> None:
         """Create the table, commented, if it is not there."""
         if self._columns(cursor):
