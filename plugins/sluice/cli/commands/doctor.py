@@ -68,7 +68,7 @@ def _pools(session: Session) -> Callable[[], Sequence[str]] | None:
         return None
 
     def pools() -> Sequence[str]:
-        from sluice.cli.airflow_api import AirflowApi
+        from sluice.adapters.airflow_api import AirflowApi
 
         with AirflowApi(info) as api:
             return api.pools()

@@ -141,7 +141,7 @@ def _refuse_another(found: Review, choice: Choice) -> None:
 
 
 def _answer_in_airflow(session: Session, output: Output, run: Run, choice: Choice, comment: str) -> ExitCode:
-    from sluice.cli.airflow_api import AirflowApi
+    from sluice.adapters.airflow_api import AirflowApi
     from sluice.model.airflow_names import ANSWERS
 
     dag_id, dag_run_id = str(run.origin.dag_id), str(run.origin.dag_run_id)

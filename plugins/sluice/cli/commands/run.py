@@ -90,8 +90,8 @@ def show_outcome(output: Output, account: Account, seconds: float) -> None:
 
 
 def _in_airflow(session: Session, output: Output, request: RunRequest, *, wait: bool) -> ExitCode:
+    from sluice.adapters.airflow_api import AirflowApi
     from sluice.adapters.spec_files import SpecFiles
-    from sluice.cli.airflow_api import AirflowApi
 
     SpecFiles(session.settings().include).sync(request.sync)
     dag_id = dag_id_of(request.sync)
@@ -129,7 +129,7 @@ def _follow(session: Session, output: Output, sync: str, asked: dict[str, Any]) 
 
 
 def _has_failed(session: Session, asked: dict[str, Any]) -> bool:
-    from sluice.cli.airflow_api import AirflowApi
+    from sluice.adapters.airflow_api import AirflowApi
 
     with AirflowApi(session.airflow_connection()) as api:
         return bool(api.dag_run(asked["dag_id"], asked["dag_run_id"])["state"] == "failed")

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import httpx
 
-from sluice.cli.airflow_api import AirflowApi, dag_path, dag_run_path
+from sluice.adapters.airflow_api import AirflowApi, dag_path, dag_run_path
 from sluice.errors import AirflowUnavailable, NotFound
 
 _LARGEST_PAGE: Final = 100

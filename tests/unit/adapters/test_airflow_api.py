@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sluice.cli.airflow_api import AirflowApi, base_url
+from sluice.adapters.airflow_api import AirflowApi, base_url
 from sluice.cli.connections import parse_connection
 from sluice.cli.local.airflow_client import AirflowClient
 from sluice.errors import AirflowUnavailable, ConnectionInvalid, IllegalTransition, NotFound, SluiceError, UsageInvalid
