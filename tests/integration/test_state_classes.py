@@ -17,7 +17,7 @@ from sluice.adapters.state.database import StateDatabase
 from sluice.errors import Fenced, NotFound, Retryable, SchemaOutdated, SluiceError, StateUnavailable, TargetUnavailable
 from sluice.model.alert import Alert, AlertLevel
 from sluice.model.artifact import ArtifactKind
-from sluice.model.base import ObjectKey, ReviewId, RunId, ShardKey, Token
+from sluice.model.base import ObjectKey, PublicationId, ReviewId, RunId, ShardKey, Token
 from sluice.model.breaker import Breaker
 from sluice.model.call import Call, CallResult
 from sluice.model.garbage import Garbage, Needed
@@ -113,7 +113,10 @@ ASKED: dict[str, Asked] = {
     "PostgresWatermarkStore.advance": Asked(("hotels", {PARIS: "1"}, a_run()), NotFound),
     "PostgresWatermarkStore.of": Asked(("hotels",), {}),
     "PostgresLedger.events": Asked(("hotels", ObjectKey("h1")), []),
+    "PostgresLedger.known": Asked(("hotels", [ObjectKey("h1")]), {}),
+    "PostgresLedger.near": Asked(("hotels", ObjectKey("h1"), 3), []),
     "PostgresLedger.object": Asked(("hotels", ObjectKey("h1")), None),
+    "PostgresLedger.publication": Asked((PublicationId(17),), None),
     "PostgresLedger.publication_of": Asked((REVIEW,), None),
     "PostgresLedger.publications": Asked(("hotels", 9), []),
     "PostgresLedger.remembered": Asked(("hotels", 1, [ObjectKey("h1")]), {}),

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sluice.model.base import ObjectKey, ReviewId
+from sluice.model.base import ObjectKey, PublicationId, ReviewId
 from sluice.model.ledger import LedgerObject, ObjectEvent, ObjectState, Publication, Remembered
 
 
@@ -27,12 +27,23 @@ class MemoryLedger:
     def object(self, sync: str, key: ObjectKey) -> LedgerObject | None:
         return self.objects.get((sync, key))
 
+    def known(self, sync: str, keys: Sequence[ObjectKey]) -> dict[ObjectKey, LedgerObject]:
+        return {key: self.objects[sync, key] for key in keys if (sync, key) in self.objects}
+
+    def near(self, sync: str, key: ObjectKey, limit: int) -> list[ObjectKey]:
+        keys = sorted(known for of_sync, known in self.objects if of_sync == sync and known != key)
+        before = [known for known in keys if known < key]
+        return before[len(before) - min(limit, len(before)) :] + [known for known in keys if known > key][:limit]
+
     def events(self, sync: str, key: ObjectKey) -> list[ObjectEvent]:
         return self.happened.get((sync, key), [])
 
     def publications(self, sync: str, limit: int) -> list[Publication]:
         of_sync = [publication for publication in self.published if publication.sync == sync]
         return sorted(of_sync, key=lambda publication: publication.id, reverse=True)[:limit]
+
+    def publication(self, publication: PublicationId) -> Publication | None:
+        return next((made for made in self.published if made.id == publication), None)
 
     def publication_of(self, review: ReviewId) -> Publication | None:
         return next((publication for publication in self.published if publication.review == review), None)

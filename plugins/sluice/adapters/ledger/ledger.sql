@@ -7,6 +7,21 @@ where sync = %(sync)s and key = any(%(keys)s) and state = 'live' and transformer
 -- All that is known of one object.
 select * from sluice_ledger.object where sync = %(sync)s and key = %(key)s
 
+-- name: known
+-- All that is known of some objects.
+select * from sluice_ledger.object where sync = %(sync)s and key = any(%(keys)s)
+
+-- name: near
+-- The keys around one, in key order.
+(
+    select key from sluice_ledger.object where sync = %(sync)s and key < %(key)s order by key desc limit %(limit)s
+)
+union all
+(
+    select key from sluice_ledger.object where sync = %(sync)s and key > %(key)s order by key limit %(limit)s
+)
+order by key
+
 -- name: events
 -- All that became of one object.
 select at, run, outcome, old_hash, new_hash, source_version, publication from sluice_ledger.object_event
@@ -16,6 +31,10 @@ where sync = %(sync)s and key = %(key)s order by at, publication
 -- The newest publications first.
 select * from sluice_ledger.publication
 where sync = %(sync)s order by id desc limit %(limit)s
+
+-- name: publication
+-- One publication.
+select * from sluice_ledger.publication where id = %(id)s
 
 -- name: publication_of
 -- The publication of a review, if it was applied.

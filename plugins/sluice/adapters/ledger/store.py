@@ -56,6 +56,14 @@ class PostgresLedger:
         rows = self._rows("object", sync=sync, key=key)
         return _object_from_row(rows[0]) if rows else None
 
+    def known(self, sync: str, keys: Sequence[ObjectKey]) -> dict[ObjectKey, LedgerObject]:
+        """Return the ledger's rows of those objects that it knows."""
+        return {ObjectKey(row["key"]): _object_from_row(row) for row in self._rows("known", sync=sync, keys=list(keys))}
+
+    def near(self, sync: str, key: ObjectKey, limit: int) -> list[ObjectKey]:
+        """Return known keys that come before and after this one in key order."""
+        return [ObjectKey(row["key"]) for row in self._rows("near", sync=sync, key=key, limit=limit)]
+
     def events(self, sync: str, key: ObjectKey) -> list[ObjectEvent]:
         """Return all that became of one object, oldest first."""
         return [_event_from_row(row) for row in self._rows("events", sync=sync, key=key)]
@@ -63,6 +71,11 @@ class PostgresLedger:
     def publications(self, sync: str, limit: int) -> list[Publication]:
         """Return the newest publications first."""
         return [publication_from_row(row) for row in self._rows("publications", sync=sync, limit=limit)]
+
+    def publication(self, publication: PublicationId) -> Publication | None:
+        """Return the publication of that id, of whichever sync it is."""
+        rows = self._rows("publication", id=publication)
+        return publication_from_row(rows[0]) if rows else None
 
     def publication_of(self, review: ReviewId) -> Publication | None:
         """Return the publication of that review, if it was applied."""
