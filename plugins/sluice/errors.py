@@ -14,7 +14,8 @@
     │   ├── NoProgress              the step came no further for too long
     │   ├── StateTooNew             a row written by a newer Sluice, whose workers will take it
     │   ├── RedoNeeded              what a step needs was damaged, and is marked to be made again
-    │   └── LedgerMoved             the ledger changed between review and publication
+    │   ├── LedgerMoved             the ledger changed between review and publication
+    │   └── ApprovalVoid            the approval is of something else than what is staged
     ├── Permanent           do not repeat; a person has to mend something
     │   ├── SpecInvalid             the YAML of a sync or of the stages
     │   ├── UsageInvalid            a parameter given by a person
@@ -32,7 +33,8 @@
     │   ├── ArtifactCorrupt         bytes that do not match their pointer
     │   ├── NothingToReview         no shard of the run has come through
     │   ├── ReviewNotApproved       publish was asked for without an approval
-    │   ├── ApprovalVoid            the approval is of something else than what is staged
+    │   │   └── ReviewWaiting       a person has yet to decide
+    │   ├── DecisionRefused         an answer that may not be given about this review, or not by this person
     │   ├── TargetMismatch          the table differs from what the spec declares
     │   ├── WaitedInVain            the run of the same request did not end in time
     │   ├── RunIncomplete           a run that ended failed, or with shards missing
@@ -148,6 +150,10 @@ class LedgerMoved(Retryable):
     """The ledger changed between the review and its publication: the run has to be reviewed again."""
 
 
+class ApprovalVoid(Retryable):
+    """What was approved is not what would be published now: it has to be reviewed again."""
+
+
 class SpecInvalid(Permanent):
     """A spec cannot be used. `problems` are lines of `file:line: key: what is wrong and what is allowed`."""
 
@@ -222,8 +228,16 @@ class ReviewNotApproved(Permanent):
     """The review of this run has not been approved."""
 
 
-class ApprovalVoid(Permanent):
-    """What was approved is not what would be published now: review it again."""
+class ReviewWaiting(ReviewNotApproved):
+    """A person has yet to decide about the review of this run, which waits for that. `review` is its id."""
+
+    def __init__(self, message: str | None = None, *, review: str | None = None, **facts: Any) -> None:
+        super().__init__(message, review=review, **facts)
+        self.review = review
+
+
+class DecisionRefused(Permanent):
+    """This answer may not be given; nothing was recorded, and the review keeps waiting."""
 
 
 class TargetMismatch(Permanent):

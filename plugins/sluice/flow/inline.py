@@ -16,6 +16,7 @@ from sluice.errors import (
     NothingToReview,
     RedoNeeded,
     ReviewNotApproved,
+    ReviewWaiting,
     Scope,
     SluiceError,
 )
@@ -23,9 +24,8 @@ from sluice.flow.admission import admit, look_again
 from sluice.flow.fetcher import fetch
 from sluice.flow.gate import hold
 from sluice.flow.pipeline import PIPELINE, PipelineStep
-from sluice.flow.publisher import publish
 from sluice.flow.rebuilding import rebuilding
-from sluice.flow.redo import MOST_REDOS, transform
+from sluice.flow.redo import MOST_REDOS, publish, transform
 from sluice.flow.reviewer import review
 from sluice.flow.settlement import settle
 from sluice.flow.sharder import plan_shards
@@ -103,6 +103,8 @@ def _go_through(services: Services, run_id: RunId, after: Step) -> Run:
         try:
             with rebuilding(services):
                 return _work_off(services, run_id, after)
+        except ReviewWaiting:
+            return services.runs.get(run_id)
         except (NothingToReview, ReviewNotApproved):
             return settle(services, run_id)
         except (Fenced, FlightTaken):  # the run is somebody else's, or has to wait for somebody else

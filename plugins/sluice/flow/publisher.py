@@ -5,7 +5,7 @@ from typing import Final
 import structlog
 
 from sluice import log_events
-from sluice.errors import ApprovalVoid, Fenced, NothingToReview, RedoNeeded, ReviewNotApproved
+from sluice.errors import ApprovalVoid, Fenced, NothingToReview, RedoNeeded, ReviewNotApproved, ReviewWaiting
 from sluice.flow import outbox
 from sluice.flow.damage import intact, is_void
 from sluice.flow.digest import content_digest, review_digest
@@ -17,7 +17,7 @@ from sluice.mapping.watermarks import higher
 from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
 from sluice.model.base import RunId, ShardKey
 from sluice.model.ledger import Publication
-from sluice.model.lifecycle import APPROVALS, RunStatus, ShardStatus, Step, Verdict
+from sluice.model.lifecycle import APPROVALS, WAITING_VERDICTS, RunStatus, ShardStatus, Step, Verdict
 from sluice.model.review import Review
 from sluice.model.run import Run
 from sluice.model.shard import Shard
@@ -30,14 +30,17 @@ log: Final = structlog.get_logger()
 def publish(services: Services, run_id: RunId, *, is_repeated: bool = False) -> Publication | None:
     """Apply the run's newest review, exactly once; None if it changes nothing.
 
-    A review that is already applied is found, not repeated: only what follows it is finished. Raises `ReviewNotApproved`,
-    `ApprovalVoid` if what would be written is not what was approved, `LedgerMoved`, `Fenced` and `CommitUnconfirmed`. Only
-    if the step `is_repeated` after an error, `CallUnconfirmed` for a webhook that could not be reached.
+    A review that is already applied is found, not repeated: only what follows it is finished. Raises `ReviewNotApproved`
+    or, if a person has yet to decide, `ReviewWaiting`; `ApprovalVoid` if what would be written is not what was approved,
+    `LedgerMoved`, `Fenced` and `CommitUnconfirmed`. Only if the step `is_repeated` after an error, `CallUnconfirmed` for a
+    webhook that could not be reached.
     """
     with entered(services, run_id, Step.PUBLISH) as entry:
         review = services.reviews.latest(run_id)
         if review is None:
             raise NothingToReview(f"run {run_id} has no review yet")
+        if review.verdict in WAITING_VERDICTS:
+            raise ReviewWaiting(f"review {review.id} is {review.verdict}: a person has to decide", review=review.id)
         if review.verdict not in APPROVALS:
             raise ReviewNotApproved(f"review {review.id} is {review.verdict}", verdict=str(review.verdict))
         if is_void(services, review):

@@ -10,14 +10,14 @@ from typing import Final, TypeVar
 import structlog
 
 from sluice import log_events
-from sluice.errors import RedoNeeded, ReviewNotApproved, Scope, SluiceError
+from sluice.errors import ApprovalVoid, LedgerMoved, RedoNeeded, ReviewWaiting, Scope, SluiceError
 from sluice.flow import fetcher, publisher, reviewer, transformer
 from sluice.flow.damage import is_void
 from sluice.flow.gate import hold
 from sluice.flow.rebuilding import rebuilding
 from sluice.model.base import RunId, ShardKey
 from sluice.model.ledger import Publication
-from sluice.model.lifecycle import APPROVALS, WAITING_VERDICTS, ShardStatus
+from sluice.model.lifecycle import APPROVALS, ShardStatus
 from sluice.model.review import Review
 from sluice.model.shard import Shard
 from sluice.ports import Services
@@ -65,25 +65,29 @@ def held(services: Services, run_id: RunId) -> Review:
 def publish(services: Services, run_id: RunId, *, is_repeated: bool = False) -> Publication | None:
     """Publish a run; shards that have something to make again are brought in first, and a review that is void is made again.
 
-    One of the same diff is the same review, whose approval stands. Another has to be approved by itself: raises
-    `ReviewNotApproved` if that takes a person, for whom the run waits.
+    One of the same diff is the same review, whose approval stands. Another has to be approved by itself: if that takes a
+    person, the run waits at its gate, and `ReviewWaiting` says for which review. Whoever has it decided calls this again.
     """
 
     def work() -> Publication | None:
         _bring_in(services, run_id)
         latest = services.reviews.latest(run_id)
         if latest is None or (latest.verdict in APPROVALS and is_void(services, latest)):
-            made = review(services, run_id)
-            if made.verdict in WAITING_VERDICTS:
-                hold(services, run_id)
-                raise ReviewNotApproved(
-                    f"the diff of an approved review was lost, and the one made in its place is another: review {made.id} is "
-                    f"{made.verdict}; clear the task `gate` with downstream",
-                    verdict=str(made.verdict),
-                )
+            review(services, run_id)
         return publisher.publish(services, run_id, is_repeated=is_repeated)
 
-    return _mending(services, work)
+    def reviewing() -> Publication | None:
+        try:
+            return work()
+        except (ApprovalVoid, LedgerMoved) as error:
+            review(services, run_id)
+            raise RedoNeeded(error.message) from error
+
+    try:
+        return _mending(services, reviewing)
+    except ReviewWaiting:
+        hold(services, run_id)
+        raise
 
 
 def _mending(services: Services, work: Callable[[], T]) -> T:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sluice.errors import RedoNeeded, ReviewNotApproved, SupplierUnavailable
+from sluice.errors import RedoNeeded, ReviewWaiting, SupplierUnavailable
 from sluice.flow import redo
 from sluice.flow.fetcher import fetch
 from sluice.flow.gate import decide
@@ -182,15 +182,13 @@ def test_an_approval_of_what_is_not_any_more(harm: Callable[[Bench], None]) -> N
     harm(bench)
     more: list[Page | BaseException] = [*IN_NORTH[:1], page(2, ("b", JUNE), ("d", JUNE), is_last=True)]
     bench.source.regions["north"].answers = more
-    with pytest.raises(
-        ReviewNotApproved, match=r"was lost, and the one made in its place is another: .* clear the task `gate`"
-    ):
+    with pytest.raises(ReviewWaiting, match="is needs-human: a person has to decide") as asked:
         bench.publish()
     assert (bench.target.rows, bench.services.watermarks.of("hotels")) == ({}, {})
     assert bench.workshop.memory.runs[RUN].status is RunStatus.WAITING
     latest = bench.services.reviews.latest(RUN)
     assert latest is not None
-    assert (latest.verdict, latest.id == waiting.id) == (Verdict.NEEDS_HUMAN, False)
+    assert (latest.verdict, latest.id == waiting.id, asked.value.review) == (Verdict.NEEDS_HUMAN, False, latest.id)
 
 
 @pytest.mark.parametrize("kind", [ArtifactKind.ROWS, ArtifactKind.REJECTS])
