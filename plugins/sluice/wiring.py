@@ -5,6 +5,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 
 from sluice.adapters import postgres
+from sluice.adapters.airflow_gates import AirflowGates
 from sluice.adapters.artifacts import s3
 from sluice.adapters.artifacts.cache import LocalCache
 from sluice.adapters.artifacts.cached import CachedArtifactStore
@@ -133,4 +134,5 @@ def open_services(settings: Settings, connections: Connections, metrics: Metrics
             calls=PostgresCallStore(control_state),
             webhook=lambda hook, policy: HttpWebhook(hook, connections.get(hook.connection), policy),
             alerts=PostgresAlertStore(task_state),
+            gates=AirflowGates(connections),
         )

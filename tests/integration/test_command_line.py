@@ -22,7 +22,7 @@ from sluice.model.run import Origin, ReviewMode, RunRequest
 from sluice.ports import ConnectionInfo
 from sluice.settings import Settings
 from sluice.wiring import open_services
-from tests.support.airflow_stub import AirflowStub
+from tests.support.airflow_stub import AirflowStub, asking
 from tests.support.command_line import CommandLine, copy_project
 from tests.support.servers import Supplier
 
@@ -215,12 +215,12 @@ def waiting_in_airflow(
 def test_a_review_in_airflow_is_answered_there(sluice: CommandLine, waiting_in_airflow: tuple[str, str]) -> None:
     """The DagRun's gate gets the answer through Airflow's REST API, named by run or review; state is left to the gate."""
     run, made = waiting_in_airflow
-    path = "/api/v2/dags/sluice_hotels/dagRuns/manual__1/taskInstances/gate/-1/hitlDetails"
+    path = "/api/v2/dags/sluice_hotels/dagRuns/manual__1"
     with AirflowStub() as airflow:
         sluice.define("sluice_airflow", airflow.info)
         assert "asks for no answer now" in sluice.ask("review", "approve", made, code=1)["message"]
-        airflow.answers["GET", path] = (200, {"response_received": False})
-        airflow.answers["PATCH", path] = (200, {"chosen_options": ["Reject"]})
+        airflow.answers["GET", f"{path}/hitlDetails"] = (200, {"hitl_details": [asking()]})
+        airflow.answers["PATCH", f"{path}/taskInstances/gate/-1/hitlDetails"] = (200, {"chosen_options": ["Reject"]})
         answered = sluice.ask("review", "reject", run, "--comment", "no")
         assert airflow.asked[-1][2] == {"chosen_options": ["Reject"], "params_input": {"comment": "no"}}
     assert (answered["run"], answered["answer"], answered["via"]) == (run, "reject", "airflow")

@@ -10,6 +10,12 @@ from sluice.cli.connections import parse_connection
 from sluice.ports import ConnectionInfo
 
 
+def asking(task_id: str = "gate", state: str = "awaiting_input", **changes: Any) -> dict[str, Any]:
+    """Return what Airflow tells of a task that asks."""
+    asked = {"response_received": False, "created_at": "2026-01-01T00:00:00Z", "params_input": {}}
+    return asked | {"task_instance": {"task_id": task_id, "state": state}} | changes
+
+
 class AirflowStub:
     """Listens while its context is open. `answers` are by method and path; whatever else is asked is not found."""
 

@@ -8,12 +8,13 @@ from urllib.parse import quote
 import httpx
 
 from sluice.errors import AirflowUnavailable, ConnectionInvalid, IllegalTransition, NotFound, SluiceError, UsageInvalid
-from sluice.model.airflow_names import ANSWERS, COMMENT, GATE_TASK
+from sluice.model.airflow_names import ANSWERS, COMMENT, DELETES_AT_MOST, GATE_TASK, PUBLISH_TASK
 from sluice.model.review import Choice
 from sluice.ports import ConnectionInfo
 
 _SECONDS: Final = 30.0
 _MOST_POOLS: Final = 1000
+_OVER: Final = frozenset({"failed", "upstream_failed", "skipped", "removed"})
 _NOT_FOUND, _CONFLICT, _UNAUTHORIZED, _FORBIDDEN, _BROKEN = 404, 409, 401, 403, 500
 
 
@@ -45,19 +46,29 @@ class AirflowApi:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._client.close()
 
-    def answer_gate(self, dag_id: str, dag_run_id: str, choice: Choice, comment: str) -> None:
-        """Answer the gate of a DagRun; the same answer again changes nothing.
+    def answer_gate(
+        self, dag_id: str, dag_run_id: str, choice: Choice, comment: str, deletes_at_most: int | None = None
+    ) -> None:
+        """Answer what the gate of a DagRun asks, or its publication; the same answer again changes nothing.
 
-        Raises `NotFound` if the gate does not ask, and `IllegalTransition` if it was answered otherwise.
+        Raises `NotFound` if nothing is asked, and `IllegalTransition` if it was answered otherwise, or if the task that asked
+        has ended: Airflow would take that answer down, and nobody would ever read it.
         """
-        path = f"{dag_run_path(dag_id, dag_run_id)}/taskInstances/{GATE_TASK}/-1/hitlDetails"
+        run = dag_run_path(dag_id, dag_run_id)
         missing = NotFound(f"the gate of {dag_id} {dag_run_id} asks for no answer now: see {self.url(dag_id, dag_run_id)}")
-        asked = self._call("GET", path, missing=missing)
+        asked = _newest(self._call("GET", f"{run}/hitlDetails", missing=missing).get("hitl_details", []))
+        if asked is None:
+            raise missing
+        params = {COMMENT: comment} | ({} if deletes_at_most is None else {DELETES_AT_MOST: deletes_at_most})
+        task = asked["task_instance"]
+        if task["state"] in _OVER:
+            raise IllegalTransition(f"the task {task['task_id']} is {task['state']}: an answer changes nothing any more")
         if asked.get("response_received"):
-            if asked.get("chosen_options") == [ANSWERS[choice]]:
-                return
-            raise IllegalTransition(_answered(asked))
-        answer = {"chosen_options": [ANSWERS[choice]], "params_input": {COMMENT: comment}}
+            if not _is_same(asked, choice, deletes_at_most):
+                raise IllegalTransition(_answered(asked))
+            return
+        path = f"{run}/taskInstances/{quote(task['task_id'], safe='')}/-1/hitlDetails"
+        answer = {"chosen_options": [ANSWERS[choice]], "params_input": params}
         self._call("PATCH", path, answer, missing=missing, conflict="somebody else has answered in the meantime")
 
     def trigger(self, dag_id: str, conf: dict[str, Any]) -> Triggered:
@@ -160,6 +171,17 @@ def dag_path(dag_id: str) -> str:
 def dag_run_path(dag_id: str, dag_run_id: str) -> str:
     """Return where the API has a DagRun."""
     return f"{dag_path(dag_id)}/dagRuns/{quote(dag_run_id, safe='')}"
+
+
+def _newest(asked: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """Return what was asked last: publishing asks after the gate has."""
+    ours = [one for one in asked if one["task_instance"]["task_id"] in {GATE_TASK, PUBLISH_TASK}]
+    return max(ours, key=lambda one: str(one["created_at"]), default=None)
+
+
+def _is_same(asked: dict[str, Any], choice: Choice, deletes_at_most: int | None) -> bool:
+    given = (asked.get("params_input") or {}).get(DELETES_AT_MOST)
+    return asked.get("chosen_options") == [ANSWERS[choice]] and given == deletes_at_most
 
 
 def _answered(asked: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The names Sluice goes by in Airflow: a sync's DAG, a stage's pool, the gate, and what its form offers."""
+"""The names Sluice goes by in Airflow: a sync's DAG, a stage's pool, the tasks that ask, and what their form offers."""
 
 from typing import Final
 
@@ -7,6 +7,9 @@ from sluice.model.review import Choice
 
 GATE_TASK: Final = Step.GATE.value
 """The task that asks a person."""
+
+PUBLISH_TASK: Final = Step.PUBLISH.value
+"""The task that asks once more, should what was approved not be what it would publish."""
 
 ANSWERS: Final[dict[Choice, str]] = {
     Choice.APPROVE: "Approve",
@@ -17,6 +20,9 @@ ANSWERS: Final[dict[Choice, str]] = {
 
 COMMENT: Final = "comment"
 """The field of the form for a person's words."""
+
+DELETES_AT_MOST: Final = "deletes_at_most"
+"""The field of the form for how many deletions are let through at most."""
 
 
 def dag_id_of(sync: str) -> str:

@@ -2,6 +2,7 @@
 
 from sluice.ports.artifacts import ArtifactStore, ChunkCodec
 from sluice.ports.coordination import AlertStore, BreakerStore, CallStore, ProgressStore, RateStore, Webhook
+from sluice.ports.gates import Gates
 from sluice.ports.run_memory import DeadLetterStore, PointerStore, ReviewStore, RunStore, ShardStore, WatermarkStore
 from sluice.ports.services import Services
 from sluice.ports.supplier import Page, PageRequest, Source
@@ -24,6 +25,7 @@ __all__ = [
     "DiffScope",
     "Diffing",
     "GarbageStore",
+    "Gates",
     "Held",
     "Holder",
     "Ledger",

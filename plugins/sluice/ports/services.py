@@ -7,6 +7,7 @@ from sluice.model.spec import SyncSpec, WebhookSpec
 from sluice.model.stage import StagePolicy
 from sluice.ports.artifacts import ArtifactStore, ChunkCodec
 from sluice.ports.coordination import AlertStore, CallStore, ProgressStore, Webhook
+from sluice.ports.gates import Gates
 from sluice.ports.run_memory import DeadLetterStore, PointerStore, ReviewStore, RunStore, ShardStore, WatermarkStore
 from sluice.ports.supplier import Source
 from sluice.ports.surroundings import Clock, Metrics
@@ -42,3 +43,4 @@ class Services:
     calls: CallStore
     webhook: Callable[[WebhookSpec, StagePolicy], Webhook]
     alerts: AlertStore
+    gates: Gates

@@ -2,6 +2,7 @@
 # ruff: noqa: E501 - tables of cases read better with one on each line
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -11,9 +12,11 @@ from sluice.cli.local.airflow_client import AirflowClient
 from sluice.errors import AirflowUnavailable, ConnectionInvalid, IllegalTransition, NotFound, SluiceError, UsageInvalid
 from sluice.model.airflow_names import ANSWERS
 from sluice.model.review import Choice
-from tests.support.airflow_stub import AirflowStub
+from tests.support.airflow_stub import AirflowStub, asking
 
-GATE_PATH = "/api/v2/dags/sluice_hotels/dagRuns/manual__1%2F2/taskInstances/gate/-1/hitlDetails"
+RUN_PATH = "/api/v2/dags/sluice_hotels/dagRuns/manual__1%2F2"
+ASKED_PATH = f"{RUN_PATH}/hitlDetails"
+GATE_PATH = f"{RUN_PATH}/taskInstances/gate/-1/hitlDetails"
 
 
 @pytest.fixture
@@ -23,43 +26,70 @@ def airflow() -> Iterator[AirflowStub]:
         yield server
 
 
-def answer(airflow: AirflowStub, choice: Choice) -> None:
-    """Answer the gate of one DagRun."""
+def ask(airflow: AirflowStub, *details: dict[str, Any]) -> None:
+    """Let the tasks of a DagRun ask so."""
+    airflow.answers["GET", ASKED_PATH] = (200, {"hitl_details": list(details), "total_entries": len(details)})
+
+
+def answer(airflow: AirflowStub, choice: Choice, deletes_at_most: int | None = None) -> None:
+    """Answer what one DagRun asks."""
     with AirflowApi(airflow.info) as api:
-        api.answer_gate("sluice_hotels", "manual__1/2", choice, "looks right")
+        api.answer_gate("sluice_hotels", "manual__1/2", choice, "looks right", deletes_at_most)
 
 
 @pytest.mark.parametrize(("choice", "label"), ANSWERS.items())
 def test_the_gate_is_answered_with_the_forms_label_and_a_comment(airflow: AirflowStub, choice: Choice, label: str) -> None:
     """The login goes before, its token along, names are encoded, and the answer is one of the form's."""
-    airflow.answers["GET", GATE_PATH] = (200, {"response_received": False})
+    ask(airflow, asking())
     airflow.answers["PATCH", GATE_PATH] = (200, {"chosen_options": [label]})
     answer(airflow, choice)
     assert airflow.asked == [
         ("POST", "/auth/token", {"username": "admin", "password": "pw"}, None),
-        ("GET", GATE_PATH, None, "Bearer t0k3n"),
+        ("GET", ASKED_PATH, None, "Bearer t0k3n"),
         ("PATCH", GATE_PATH, {"chosen_options": [label], "params_input": {"comment": "looks right"}}, "Bearer t0k3n"),
     ]
 
 
-def test_the_same_answer_again_changes_nothing(airflow: AirflowStub) -> None:
-    """Approving what was approved is in order, and Airflow is not asked to write again."""
-    airflow.answers["GET", GATE_PATH] = (200, {"response_received": True, "chosen_options": ["Approve"]})
+def test_a_number_of_deletions_goes_along(airflow: AirflowStub) -> None:
+    """How many deletions are let through at most is a field of the form."""
+    ask(airflow, asking())
+    airflow.answers["PATCH", GATE_PATH] = (200, {})
+    answer(airflow, Choice.APPROVE, 39)
+    assert airflow.asked[-1][2]["params_input"] == {"comment": "looks right", "deletes_at_most": 39}
+
+
+def test_what_publishing_asks_comes_after_the_gate(airflow: AirflowStub) -> None:
+    """Once the publication asks again, it is that question which is answered; what other tasks ask is not ours."""
+    path = GATE_PATH.replace("/gate/", "/publish/")
+    late = asking("publish", created_at="2026-01-01T00:00:01Z")
+    ask(airflow, asking("lunch", created_at="2026-01-02T00:00:00Z"), late, asking(state="success", response_received=True))
+    airflow.answers["PATCH", path] = (200, {})
     answer(airflow, Choice.APPROVE)
+    assert airflow.asked[-1][:2] == ("PATCH", path)
+
+
+@pytest.mark.parametrize("is_answered", [True, False])
+def test_a_gate_that_has_failed_takes_no_answer(airflow: AirflowStub, *, is_answered: bool) -> None:
+    """Airflow would take it down and say 200, yet nothing would come of it: not even of the same answer again."""
+    ask(airflow, asking(state="failed", response_received=is_answered, chosen_options=["Approve"]))
+    with pytest.raises(IllegalTransition, match="the task gate is failed: an answer changes nothing any more"):
+        answer(airflow, Choice.APPROVE)
     assert [method for method, *_ in airflow.asked] == ["POST", "GET"]
+
+
+def test_the_same_answer_again_changes_nothing(airflow: AirflowStub) -> None:
+    """Approving what was approved is in order, and Airflow is not asked to write again; with another number it is not."""
+    ask(airflow, asking(state="success", response_received=True, chosen_options=["Approve"], params_input={}))
+    answer(airflow, Choice.APPROVE)
+    with pytest.raises(IllegalTransition, match="has answered 'Approve' already"):
+        answer(airflow, Choice.APPROVE, 3)
+    assert {method for method, path, *_ in airflow.asked if path == GATE_PATH} == set()
 
 
 def test_another_answer_is_refused_and_names_who_gave_the_first(airflow: AirflowStub) -> None:
     """Rejecting what somebody approved says who did, and when."""
-    airflow.answers["GET", GATE_PATH] = (
-        200,
-        {
-            "response_received": True,
-            "chosen_options": ["Approve"],
-            "responded_by_user": {"id": "1", "name": "Ada"},
-            "responded_at": "2026-01-01T00:00:00Z",
-        },
-    )
+    ada = {"responded_by_user": {"id": "1", "name": "Ada"}, "responded_at": "2026-01-01T00:00:00Z"}
+    ask(airflow, asking(state="success", response_received=True, chosen_options=["Approve"], **ada))
     with pytest.raises(IllegalTransition, match=r"Ada has answered 'Approve' already, at 2026-01-01T00:00:00Z"):
         answer(airflow, Choice.REJECT)
 
@@ -67,11 +97,12 @@ def test_another_answer_is_refused_and_names_who_gave_the_first(airflow: Airflow
 REFUSALS = {
     "wrong password": (("POST", "/auth/token"), 401, ConnectionInvalid, "refuses the login of admin: look at the connection sluice_airflow"),
     "no Airflow at all": (("POST", "/auth/token"), 404, ConnectionInvalid, "is no Airflow 3"),
-    "not allowed": (("GET", GATE_PATH), 403, ConnectionInvalid, "does not allow admin .* to do this: why it is so"),
-    "no gate": (("GET", GATE_PATH), 404, NotFound, "asks for no answer now: see http://.*/dags/sluice_hotels/runs/manual__1%2F2"),
+    "not allowed": (("GET", ASKED_PATH), 403, ConnectionInvalid, "does not allow admin .* to do this: why it is so"),
+    "no such run": (("GET", ASKED_PATH), 404, NotFound, "asks for no answer now: see http://.*/dags/sluice_hotels/runs/manual__1%2F2"),
     "answered meanwhile": (("PATCH", GATE_PATH), 409, IllegalTransition, "somebody else has answered in the meantime"),
     "unknown option": (("PATCH", GATE_PATH), 400, UsageInvalid, "Airflow refuses this: why it is so"),
-    "server error": (("GET", GATE_PATH), 500, AirflowUnavailable, "answers 500 to GET"),
+    "gone meanwhile": (("PATCH", GATE_PATH), 404, NotFound, "asks for no answer now"),
+    "server error": (("GET", ASKED_PATH), 500, AirflowUnavailable, "answers 500 to GET"),
 }  # fmt: skip
 
 
@@ -80,7 +111,7 @@ def test_refusals_have_names_and_mends(
     airflow: AirflowStub, call: tuple[str, str], status: int, error: type[SluiceError], message: str
 ) -> None:
     """Each way Airflow says no becomes an error of ours that says what to look at."""
-    airflow.answers["GET", GATE_PATH] = (200, {"response_received": False})
+    ask(airflow, asking())
     airflow.answers[call] = (status, {"detail": "why it is so"})
     with pytest.raises(error, match=message):
         answer(airflow, Choice.APPROVE)

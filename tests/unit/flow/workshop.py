@@ -26,6 +26,7 @@ from tests.unit.fakes.call_store import MemoryCallStore
 from tests.unit.fakes.chunk_codec import PlainChunkCodec
 from tests.unit.fakes.dead_letter_store import MemoryDeadLetterStore
 from tests.unit.fakes.garbage_store import MemoryGarbageStore
+from tests.unit.fakes.gates import MemoryGates
 from tests.unit.fakes.ledger import MemoryLedger
 from tests.unit.fakes.memory import Memory
 from tests.unit.fakes.metrics import MemoryMetrics
@@ -91,6 +92,7 @@ class Workshop:
     shards: MemoryShardStore | None = None
     target: MemoryTarget | None = None
     webhooks: dict[str, Webhook] = field(default_factory=dict)
+    gates: MemoryGates = field(default_factory=MemoryGates)
 
     @property
     def services(self) -> Services:
@@ -119,6 +121,7 @@ class Workshop:
             calls=MemoryCallStore(self.memory),
             webhook=lambda hook, _policy: self.webhooks[hook.name],
             alerts=MemoryAlertStore(self.memory),
+            gates=self.gates,
         )
 
     def supply(self, *answers: Page | SluiceError) -> ListedSource:

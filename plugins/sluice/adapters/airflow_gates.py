@@ -1,0 +1,41 @@
+"""Runs whose reviews were superseded in; answers to their gates in Airflow, which make room for the newer ones, out."""
+
+from typing import Final
+
+import structlog
+
+from sluice import log_events
+from sluice.adapters.airflow_api import AirflowApi
+from sluice.errors import ConnectionInvalid, SluiceError
+from sluice.model.base import ReviewId
+from sluice.model.connections import AIRFLOW
+from sluice.model.review import Choice
+from sluice.model.run import Run
+from sluice.ports import Connections
+
+log: Final = structlog.get_logger()
+
+
+class AirflowGates:
+    """The gates of DagRuns, answered as the user of the connection `sluice_airflow`; without one, they are left alone."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    def close(self, run: Run, successor: ReviewId) -> None:
+        """Reject what the gate asks, with a comment that names the newer review."""
+        if run.origin.dag_id is None or run.origin.dag_run_id is None:
+            return
+        try:
+            info = self._connections.get(AIRFLOW)
+        except ConnectionInvalid as missing:
+            log.info(log_events.GATE_LEFT_OPEN, superseded=run.id, review=successor, message=missing.message)
+            return
+        comment = f"superseded by review {successor}: there is nothing left to decide here"
+        try:
+            with AirflowApi(info) as api:
+                api.answer_gate(run.origin.dag_id, run.origin.dag_run_id, Choice.REJECT, comment)
+        except SluiceError as error:
+            log.warning(log_events.GATE_LEFT_OPEN, superseded=run.id, review=successor, message=error.message)
+        else:
+            log.info(log_events.GATE_CLOSED, superseded=run.id, review=successor)
