@@ -6,7 +6,8 @@ ledger remembers: its row hash and version are the ledger's, and its fields are 
 
 A *diff* artifact is one Parquet file for each review, one row for each object whose outcome is not "unchanged", ordered by key.
 It says where the new row stands (`SHARD`, `SEQ`, `POSITION`), and what the ledger held when it was compared (`OLD_HASH`,
-`OLD_RAW_HASH`, `OLD_STATE`, `OLD_VERSION`; null where it held nothing). Hashes are text there, as Postgres reads them: `\x…`.
+`OLD_RAW_HASH`, `OLD_STATE`, `OLD_VERSION`, `OLD_SHARD`; null where it held nothing). Hashes are text there, as Postgres reads
+them: `\x…`.
 """
 
 from typing import Final
@@ -26,9 +27,16 @@ OLD_HASH: Final = "old_hash"
 OLD_RAW_HASH: Final = "old_raw_hash"
 OLD_STATE: Final = "old_state"
 OLD_VERSION: Final = "old_version"
+OLD_SHARD: Final = "old_shard"
 
 HASH_BYTES: Final = 16
 """Row and raw hashes are xxh3-128."""
 
 DELETED_AT: Final = "_sluice_deleted_at"
 """The column of the target that a soft deletion sets."""
+
+VALID_FROM: Final = "_sluice_valid_from"
+"""The column of a history that says when a version was published."""
+
+VALID_TO: Final = "_sluice_valid_to"
+"""The column of a history that says when its next version, or its deletion, was published."""

@@ -80,12 +80,12 @@ class PostgresPublishing:
         query = sql.SQL(
             """select a.key, a.outcome, to_json(t)::text, to_json(o)::text
             from approved a
-            left join {table} t on {match}
+            left join {table} t on {overwritten}
             left join sluice_ledger.object o on o.sync = {sync} and o.key = a.key
             where a.outcome in ('created', 'changed', 'reappeared', 'deleted') order by a.key"""
         ).format(
             table=self._table.identifier,
-            match=self._table.key_matches("t", sql.SQL("a.key")),
+            overwritten=self._table.overwritten("t", sql.SQL("a.key")),
             sync=sql.Literal(self._sync),
         )
         images = copy_out(self._cursor, query, _UNDO_COLUMNS)
@@ -107,9 +107,9 @@ class PostgresPublishing:
         ).fetchone()
         assert row is not None  # noqa: S101 - an INSERT … RETURNING without a row has raised
         publication = publication_from_row(row)
-        self._cursor.execute(self._table.upsert("incoming"))
+        self._table.write(self._cursor, "incoming", publication.applied_at)
         if counts.get(Outcome.DELETED):
-            self._cursor.execute(self._table.delete("approved"))
+            self._table.delete(self._cursor, "approved", publication.applied_at)
         facts = {
             "run": run.id,
             "publication": publication.id,

@@ -18,7 +18,8 @@ create temporary table approved (
     old_state text,
     old_hash bytea,
     old_raw_hash bytea,
-    old_version bigint
+    old_version bigint,
+    old_shard text
 ) on commit drop;
 create temporary table moved (
     key text collate "C" primary key,
@@ -92,9 +93,14 @@ order by a.key limit 5
 select outcome, count(*) as objects from approved where outcome <> 'refreshed' group by outcome
 
 -- name: add_publication
--- A review is applied once.
+-- A review is applied once. Its instant is behind that of the sync's last publication, whatever the server's clock has done
+-- since: the spans of a history rest on that.
 insert into sluice_ledger.publication (sync, review, run, counts, approved_by, undo_key, undo_sha256, applied_at)
-values (%(sync)s, %(review)s, %(run)s, %(counts)s, %(approved_by)s, %(undo_key)s, %(undo_sha256)s, clock_timestamp())
+values (%(sync)s, %(review)s, %(run)s, %(counts)s, %(approved_by)s, %(undo_key)s, %(undo_sha256)s,
+    greatest(
+        clock_timestamp(),
+        (select max(applied_at) + interval '1 microsecond' from sluice_ledger.publication where sync = %(sync)s)
+    ))
 returning *
 
 -- name: remember_rows
