@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
+from typing import Any
 
 import pytest
 
@@ -10,10 +11,10 @@ from sluice.errors import Fenced, FlightTaken, IllegalTransition, NotFound
 from sluice.model.artifact import ArtifactKind
 from sluice.model.base import RunId, ShardKey
 from sluice.model.lifecycle import RunEvent, RunStatus, ShardStatus, Step
-from sluice.model.run import LEFT_UNFINISHED, Failure
+from sluice.model.run import LEFT_UNFINISHED, Failure, Mode, Window
 from sluice.model.shard import Shard
 from tests.contract.conftest import Stores
-from tests.support.nouns import MINUTE, OVER, POLICY, a_pointer, a_run, plans
+from tests.support.nouns import MINUTE, NOW, OVER, POLICY, a_pointer, a_run, plans
 
 RUN, PARIS, ROME = RunId("run-1"), ShardKey("paris"), ShardKey("rome")
 FAILURE = Failure(error="CursorStuck", message="the cursor abc came twice")
@@ -238,3 +239,27 @@ def test_no_shard_goes_on_running_in_a_run_that_is_over(stores: Stores, event: R
     with pytest.raises(Fenced):
         stores.shards.fail(lost, FAILURE)
     assert stores.shards.claim(RUN, PARIS).status is ShardStatus.RUNNING
+
+
+def delivered(stores: Stores, name: str, chunks: int, **changes: Any) -> None:
+    """Let a run of one shard come to its end with so many chunks."""
+    run = stores.runs.open(a_run(name, request_key=name, **changes), POLICY)
+    stores.shards.plan(run, plans(PARIS), {})
+    shard = stores.shards.claim(run.id, PARIS)
+    for number in range(chunks):
+        pointer = a_pointer(name, shard=PARIS, seq=number)
+        shard = stores.shards.checkpoint(further(shard, exhausted=number == chunks - 1), pointer, MINUTE)
+    stores.shards.succeed(shard)
+    stores.runs.end(stores.runs.enter(run.id, Step.SETTLE, MINUTE), RunEvent.SUCCEED)
+
+
+def test_what_shards_delivered_is_of_full_runs_that_succeeded(stores: Stores) -> None:
+    """Newest first, and no more runs than asked for; incremental ones, windows and the run under way tell nothing of it."""
+    window = Window(start=NOW, end=NOW + MINUTE)
+    for number in (1, 2, 3):
+        delivered(stores, f"full-{number}", number)
+    delivered(stores, "incremental", 4, mode=Mode.INCREMENTAL)
+    delivered(stores, "window", 5, window=window)
+    delivered(stores, "other", 6, sync="rates")
+    assert stores.shards.delivered("hotels", 2) == {PARIS: (60, 40)}
+    assert stores.shards.delivered("hotels", 9) == {PARIS: (60, 40, 20)}

@@ -105,6 +105,7 @@ ASKED: dict[str, Asked] = {
     "PostgresShardStore.checkpoint": Asked((SHARD, a_pointer(shard=PARIS), MINUTE), NotFound),
     "PostgresShardStore.claim": Asked((RUN, PARIS), NotFound),
     "PostgresShardStore.claim_next": Asked((RUN,), None),
+    "PostgresShardStore.delivered": Asked(("hotels", 9), {}),
     "PostgresShardStore.fail": Asked((SHARD, FAILURE), NotFound),
     "PostgresShardStore.of": Asked((RUN,), []),
     "PostgresShardStore.plan": Asked((a_run(), plans(PARIS), {}), NotFound),

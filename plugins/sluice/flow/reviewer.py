@@ -49,7 +49,11 @@ def review(services: Services, run_id: RunId) -> Review:
         if latest is not None and _is_published(services, spec, latest, shards):
             return latest
         rejects = rejects_of(services, run, arrived)
-        scope = DiffScope(complete=_is_complete(spec, run, shards, rejects), transformer_version=run.transformer_version)
+        scope = DiffScope(
+            complete=_is_complete(run, shards, rejects),
+            transformer_version=run.transformer_version,
+            deletes=spec.target.deletes != "ignore",
+        )
         target = services.target(spec)
         target.check()
         with target.diffing() as diffing:
@@ -63,7 +67,7 @@ def review(services: Services, run_id: RunId) -> Review:
             data, counts = diffing.result()
         diff = _store(services, run, data, counts, services.clock.now() + entry.policy.artifact_ttl)
         figures = _figures(counts, rejects, failed=len(shards) - len(arrived))
-        return _keep(services, run, diff, figures, judge(spec.review, figures, run.mode, run.review))
+        return _keep(services, run, diff, figures, judge(spec.review, figures, run))
 
 
 def _is_published(services: Services, spec: SyncSpec, latest: Review, shards: list[Shard]) -> bool:
@@ -143,13 +147,12 @@ def _map_again(services: Services, run: Run, spec: SyncSpec, shard: Shard, seq: 
     return mapped.rows
 
 
-def _is_complete(spec: SyncSpec, run: Run, shards: list[Shard], rejects: list[Reject]) -> bool:
+def _is_complete(run: Run, shards: list[Shard], rejects: list[Reject]) -> bool:
     """Whether an object that did not arrive is gone: only if all were asked for, and all that arrived could be named."""
     return (
         run.mode is Mode.FULL
         and not run.shards
         and run.window is None
-        and spec.target.deletes != "ignore"
         and all(shard.status is ShardStatus.SUCCEEDED for shard in shards)
         and all(reject.key is not None for reject in rejects)
     )
@@ -165,6 +168,8 @@ def _figures(counts: DiffCounts, rejects: list[Reject], failed: int) -> Figures:
         unchanged=counts.unchanged,
         live_before=counts.live_before,
         first_loaded=counts.first_loaded,
+        vanished=counts.vanished,
+        moved=counts.moved,
         outcomes=outcomes,
         shards_failed=failed,
     )

@@ -66,6 +66,9 @@ class ShardStore(Protocol):
     def of(self, run: RunId) -> list[Shard]:
         """Return the run's shards, ordered by key."""
 
+    def delivered(self, sync: str, runs: int) -> dict[ShardKey, tuple[int, ...]]:
+        """Return how many records each shard had in the last so many full runs that succeeded, newest first."""
+
     def claim(self, run: RunId, key: ShardKey) -> Shard:
         """Make the shard `running` with a new token, and one more attempt unless it is fetched already.
 

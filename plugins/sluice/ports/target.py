@@ -87,8 +87,10 @@ class DiffScope:
     """What the absence of an object means in this run."""
 
     complete: bool
-    """Whether every shard of a full run came through: only then are absent objects deletions."""
+    """Whether every shard of a full run came through: only then are absent objects gone."""
     transformer_version: int
+    deletes: bool = True
+    """Whether what is gone is to be deleted; else it is counted alone."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,10 @@ class DiffCounts:
     unchanged: int
     live_before: int
     first_loaded: int
+    vanished: int
+    """Objects the target holds and a complete run did not deliver, deletions or not."""
+    moved: int
+    """Objects another shard delivered than the last time."""
     outcomes: Mapping[Outcome, int]
 
 

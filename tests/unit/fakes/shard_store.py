@@ -2,15 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 from sluice.errors import IllegalTransition
 from sluice.model.artifact import Pointer
 from sluice.model.base import RunId, ShardKey, Token
-from sluice.model.lifecycle import SHARD_TRANSITIONS, ShardEvent, ShardStatus, advance, sources
-from sluice.model.run import Failure, Run
+from sluice.model.lifecycle import SHARD_TRANSITIONS, RunStatus, ShardEvent, ShardStatus, advance, sources
+from sluice.model.run import Failure, Mode, Run
 from sluice.model.shard import Shard, ShardPlan
 from tests.unit.fakes.memory import Memory
+
+_WHOLE: Final = (Mode.FULL, RunStatus.SUCCEEDED)
 
 
 class MemoryShardStore:
@@ -39,6 +41,18 @@ class MemoryShardStore:
         """Return the run's shards, ordered by key."""
         with self._memory.lock:
             return self._memory.of_run(run)
+
+    def delivered(self, sync: str, runs: int) -> dict[ShardKey, tuple[int, ...]]:
+        """Return what each shard had in the last full runs."""
+        with self._memory.lock:
+            full = [run for run in self._memory.runs.values() if (run.sync, run.mode, run.status) == (sync, *_WHOLE)]
+            recent = [run for run in reversed(full) if run.window is None and run.follows is None][:runs]
+            found: dict[ShardKey, tuple[int, ...]] = {}
+            for run in recent:
+                for shard in self._memory.of_run(run.id):
+                    if shard.status is ShardStatus.SUCCEEDED:
+                        found[shard.key] = (*found.get(shard.key, ()), shard.records)
+            return found
 
     def claim(self, run: RunId, key: ShardKey) -> Shard:
         """Claim the shard."""

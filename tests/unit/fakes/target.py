@@ -113,7 +113,7 @@ class MemoryDiffing:
         if scope.complete:
             for key, known in held.items():
                 if known.state is ObjectState.LIVE and key not in self.compared:
-                    self.compared[key] = {"outcome": Outcome.DELETED, "shard": known.shard}
+                    self.compared[key] = {"outcome": Outcome.DELETED if scope.deletes else "vanished", "shard": known.shard}
         return sorted(
             {
                 (entry["shard"], entry["seq"])
@@ -130,15 +130,19 @@ class MemoryDiffing:
         created = [entry["shard"] for entry in entries if entry["outcome"] == Outcome.CREATED]
         lines = [json.dumps({"key": key} | self.compared[key]) for key in sorted(self.compared) if self._is_told(key)]
         return "\n".join(lines).encode(), DiffCounts(
-            seen=sum(outcome != Outcome.DELETED for outcome in outcomes),
+            seen=sum("seq" in entry or entry["outcome"] == Outcome.REJECTED for entry in entries),
             unchanged=outcomes.count("unchanged"),
             live_before=sum(known.state is ObjectState.LIVE for known in held.values()),
             first_loaded=sum(shard not in loaded for shard in created),
+            vanished=sum("seq" not in entry and entry["outcome"] != Outcome.REJECTED for entry in entries),
+            moved=sum(
+                "seq" in entry and key in held and held[key].shard != entry["shard"] for key, entry in self.compared.items()
+            ),
             outcomes={outcome: outcomes.count(outcome) for outcome in Outcome if outcome in outcomes},
         )
 
     def _is_told(self, key: ObjectKey) -> bool:
-        return self.compared[key]["outcome"] != "unchanged"
+        return self.compared[key]["outcome"] not in ("unchanged", "vanished")
 
     def _held(self) -> dict[ObjectKey, LedgerObject]:
         return {key: known for (sync, key), known in self.target.ledger.objects.items() if sync == self.target.sync}

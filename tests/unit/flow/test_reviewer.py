@@ -56,27 +56,24 @@ def shards(*statuses: ShardStatus) -> list[Shard]:
 
 
 @pytest.mark.parametrize(
-    ("run", "deletes", "statuses", "rejects", "complete"),
+    ("run", "statuses", "rejects", "complete"),
     [
-        pytest.param(FULL, "soft", (DONE, DONE), (), True, id="all came in"),
-        pytest.param(FULL, "hard", (DONE, DONE), (), True, id="hard deletes"),
-        pytest.param(FULL, "soft", (DONE, DONE), (a_reject("a"), a_reject("b")), True, id="rejects have keys"),
-        pytest.param(a_run(mode=Mode.INCREMENTAL), "soft", (DONE, DONE), (), False, id="incremental"),
-        pytest.param(a_run(shards=("0", "1")), "soft", (DONE, DONE), (), False, id="shards were asked for"),
-        pytest.param(a_run(window=Window(start=NOW, end=NOW + timedelta(days=1))), "soft", (DONE,), (), False, id="a window"),
-        pytest.param(FULL, "ignore", (DONE, DONE), (), False, id="deletes are ignored"),
-        pytest.param(FULL, "soft", (DONE, LOST), (), False, id="one failed"),
-        pytest.param(FULL, "soft", (DONE, LEFT), (), False, id="one is unfinished"),
-        pytest.param(FULL, "soft", (DONE, SKIPPED), (), False, id="one was skipped"),
-        pytest.param(FULL, "soft", (DONE, DONE), (a_reject("a"), a_reject(None)), False, id="a reject has no key"),
+        pytest.param(FULL, (DONE, DONE), (), True, id="all came in"),
+        pytest.param(FULL, (DONE, DONE), (a_reject("a"), a_reject("b")), True, id="rejects have keys"),
+        pytest.param(a_run(mode=Mode.INCREMENTAL), (DONE, DONE), (), False, id="incremental"),
+        pytest.param(a_run(shards=("0", "1")), (DONE, DONE), (), False, id="shards were asked for"),
+        pytest.param(a_run(window=Window(start=NOW, end=NOW + timedelta(days=1))), (DONE,), (), False, id="a window"),
+        pytest.param(FULL, (DONE, LOST), (), False, id="one failed"),
+        pytest.param(FULL, (DONE, LEFT), (), False, id="one is unfinished"),
+        pytest.param(FULL, (DONE, SKIPPED), (), False, id="one was skipped"),
+        pytest.param(FULL, (DONE, DONE), (a_reject("a"), a_reject(None)), False, id="a reject has no key"),
     ],
 )
-def test_when_absence_means_deletion(
-    run: Run, deletes: str, statuses: tuple[ShardStatus, ...], rejects: tuple[Reject, ...], *, complete: bool
+def test_when_an_absent_object_is_gone(
+    run: Run, statuses: tuple[ShardStatus, ...], rejects: tuple[Reject, ...], *, complete: bool
 ) -> None:
     """Only where the run saw everything, and could tell everything it saw apart."""
-    spec = sync_spec(target={"table": "hotels", "deletes": deletes})
-    assert _is_complete(spec, run, shards(*statuses), list(rejects)) is complete
+    assert _is_complete(run, shards(*statuses), list(rejects)) is complete
 
 
 def test_what_nobody_delivered_is_deleted() -> None:
@@ -88,6 +85,28 @@ def test_what_nobody_delivered_is_deleted() -> None:
     figures = review(workshop.services, RUN).figures
     assert figures.outcomes == {Outcome.CREATED: 1, Outcome.CHANGED: 1, Outcome.DELETED: 1}
     assert (figures.seen, figures.unchanged, figures.live_before, figures.first_loaded) == (3, 1, 3, 0)
+
+
+def test_what_is_gone_is_counted_where_deletions_are_ignored() -> None:
+    """Nothing is deleted then, but people see the number."""
+    workshop = published()
+    ignoring = sync_spec(target={"table": "hotels", "deletes": "ignore"}, review=workshop.spec.review.model_dump(mode="json"))
+    workshop.spec = ignoring
+    workshop.begin(mode=Mode.FULL)
+    workshop.bring_in(NORTH, ("a", MAY))
+    workshop.bring_in(SOUTH, ("c", MAY))
+    figures = review(workshop.services, RUN).figures
+    assert (figures.outcomes, figures.vanished, figures.seen) == ({}, 1, 2)
+
+
+def test_an_object_that_another_shard_delivers_has_moved() -> None:
+    """It is no deletion in the one, nor a creation in the other."""
+    workshop = published()
+    workshop.begin(mode=Mode.FULL)
+    workshop.bring_in(NORTH, ("a", MAY))
+    workshop.bring_in(SOUTH, ("b", MAY), ("c", MAY))
+    figures = review(workshop.services, RUN).figures
+    assert (figures.moved, figures.vanished, figures.writes) == (1, 0, 0)
 
 
 def test_a_lost_shard_deletes_nothing() -> None:

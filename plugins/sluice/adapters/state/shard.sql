@@ -14,6 +14,18 @@ select * from sluice_state.shard where run = %(run)s order by key
 -- One shard.
 select * from sluice_state.shard where run = %(run)s and key = %(key)s
 
+-- name: delivered
+-- What each shard had in the last full runs of a sync that succeeded, newest first. A window makes a run a part of one.
+with recent as (
+    select id, ordinal from sluice_state.run
+    where sync = %(sync)s and mode = 'full' and status = 'succeeded' and window_start is null and follows is null
+    order by ordinal desc limit %(runs)s
+)
+select shard.key, array_agg(shard.records order by recent.ordinal desc) as records
+from recent join sluice_state.shard on shard.run = recent.id
+where shard.status = 'succeeded'
+group by shard.key
+
 -- name: first_pending
 -- The first pending shard of a run.
 select key from sluice_state.shard where run = %(run)s and status = 'pending' order by key limit 1

@@ -52,6 +52,14 @@ class PostgresShardStore:
         with self._database.transaction() as connection:
             return _of(connection, run)
 
+    def delivered(self, sync: str, runs: int) -> dict[ShardKey, tuple[int, ...]]:
+        """Return how many records each shard had in the last full runs that succeeded, newest first."""
+        found: dict[ShardKey, tuple[int, ...]] = {}
+        with self._database.transaction() as connection:
+            for row in connection.execute(_SQL["delivered"], {"sync": sync, "runs": runs}):
+                found[ShardKey(row["key"])] = tuple(row["records"])
+        return found
+
     def claim(self, run: RunId, key: ShardKey) -> Shard:
         """Claim the shard; raise `FlightTaken` while another run of the same request is alive."""
         with self._database.transaction() as connection:

@@ -31,6 +31,7 @@ DIFF_SCHEMA: Final = pa.schema(
         (rows.OLD_HASH, pa.string()),
         (rows.OLD_RAW_HASH, pa.string()),
         (rows.OLD_VERSION, pa.int64()),
+        (rows.OLD_SHARD, pa.string()),
     ]
 )
 
@@ -74,7 +75,7 @@ class PostgresDiffing:
 
     def compare(self, scope: DiffScope) -> list[tuple[ShardKey, int]]:
         """Compare what is staged with the ledger; return the artifacts that lack a row the diff needs."""
-        facts = {"sync": self._sync, "transformer_version": scope.transformer_version}
+        facts = {"sync": self._sync, "transformer_version": scope.transformer_version, "deletes": scope.deletes}
         self._cursor.execute(_SQL["clear_comparison"])
         self._cursor.execute(_SQL["compare_delivered"], facts)
         self._cursor.execute(_SQL["compare_rejected"], facts)
@@ -93,6 +94,8 @@ class PostgresDiffing:
             unchanged=unchanged,
             live_before=self._number("live"),
             first_loaded=self._number("first_loaded"),
+            vanished=self._number("vanished"),
+            moved=self._number("moved"),
             outcomes={Outcome(name): number for name, number in sorted(objects.items())},
         )
 

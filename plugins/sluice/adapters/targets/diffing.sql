@@ -24,7 +24,8 @@ create temporary table compared (
     old_state text,
     old_hash bytea,
     old_raw_hash bytea,
-    old_version bigint
+    old_version bigint,
+    old_shard text
 ) on commit drop
 
 -- name: reject
@@ -57,22 +58,25 @@ select
         else 'unchanged'
     end,
     l.shard, l.seq, l.position, l.version, l.raw_hash, l.row_hash, l.mapped,
-    o.state, o.row_hash, o.raw_hash, o.source_version
+    o.state, o.row_hash, o.raw_hash, o.source_version, o.shard
 from latest l
 left join sluice_ledger.object o on o.sync = %(sync)s and o.key = l.key
 
 -- name: compare_rejected
 -- What was delivered in no form that could be taken in.
-insert into compared (key, outcome, mapped, old_state, old_hash, old_raw_hash, old_version)
-select r.key, 'rejected', true, o.state, o.row_hash, o.raw_hash, o.source_version
+insert into compared (key, outcome, mapped, old_state, old_hash, old_raw_hash, old_version, old_shard)
+select r.key, 'rejected', true, o.state, o.row_hash, o.raw_hash, o.source_version, o.shard
 from rejected r
 left join sluice_ledger.object o on o.sync = %(sync)s and o.key = r.key
 where not exists (select from staged s where s.key = r.key)
 
 -- name: compare_absent
--- What the target holds and nobody delivered. Only asked where the run saw everything.
-insert into compared (key, outcome, shard, mapped, version, old_state, old_hash, old_raw_hash, old_version)
-select o.key, 'deleted', o.shard, true, o.source_version, o.state, o.row_hash, o.raw_hash, o.source_version
+-- What the target holds and nobody delivered. Only asked where the run saw everything. Where deletions are ignored it has no
+-- outcome, and is only counted.
+insert into compared (key, outcome, shard, mapped, version, old_state, old_hash, old_raw_hash, old_version, old_shard)
+select
+    o.key, case when %(deletes)s then 'deleted' else 'vanished' end, o.shard, true, o.source_version,
+    o.state, o.row_hash, o.raw_hash, o.source_version, o.shard
 from sluice_ledger.object o
 where o.sync = %(sync)s and o.state = 'live'
     and not exists (select from staged s where s.key = o.key)
@@ -86,16 +90,24 @@ order by shard, seq
 
 -- name: result
 -- The diff, in key order.
-select key, outcome, shard, seq, position, version, raw_hash, row_hash, old_state, old_hash, old_raw_hash, old_version
-from compared where outcome <> 'unchanged' order by key
+select key, outcome, shard, seq, position, version, raw_hash, row_hash, old_state, old_hash, old_raw_hash, old_version, old_shard
+from compared where outcome not in ('unchanged', 'vanished') order by key
 
 -- name: outcomes
 -- The diff, counted.
-select outcome, count(*) as objects from compared group by outcome
+select outcome, count(*) as objects from compared where outcome <> 'vanished' group by outcome
 
 -- name: seen
--- How many distinct objects were delivered.
-select count(*) as seen from compared where outcome <> 'deleted'
+-- How many distinct objects were delivered, those included that could not be taken in.
+select count(*) as seen from compared where seq is not null or outcome = 'rejected'
+
+-- name: vanished
+-- How many objects the target holds that a run which saw everything did not deliver.
+select count(*) as vanished from compared where seq is null and outcome in ('deleted', 'vanished')
+
+-- name: moved
+-- How many objects another shard delivered than the last time.
+select count(*) as moved from compared where seq is not null and shard <> old_shard
 
 -- name: first_loaded
 -- How many new objects belong to shards of which the target holds nothing.
