@@ -1,13 +1,19 @@
-"""Review policy: figures of a diff in, verdict and reasons out."""
+"""Review policy: figures of a diff and drift in, verdict and reasons out."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
+from sluice.model.evidence import Drift
 from sluice.model.ledger import Outcome
 from sluice.model.lifecycle import Verdict
 from sluice.model.review import Figures
-from sluice.model.run import Mode, ReviewMode
+from sluice.model.run import Mode, ReviewMode, Run
 from sluice.model.scalars import Limit
 from sluice.model.spec import ReviewPolicy
+
+_MOST_DRIFTS: Final = 5
+"""So many fields are named; whoever reads the reasons looks at the evidence for more."""
 
 
 @dataclass(frozen=True)
@@ -18,34 +24,49 @@ class Judgement:
     reasons: tuple[str, ...] = ()
 
 
-def judge(policy: ReviewPolicy, figures: Figures, mode: Mode, review: ReviewMode) -> Judgement:
-    """Hold a diff's figures against the policy.
+def judge(policy: ReviewPolicy, figures: Figures, run: Run, drifts: Sequence[Drift] = ()) -> Judgement:
+    """Hold a diff's figures, and how far the data has come from the last publication, against the policy.
 
     A hard block outranks a limit. A run that would write nothing has nothing to approve, unless what it brought could not be
-    taken in: then somebody has to know. One that should have brought something and brought nothing is an outage.
+    taken in, or was too little: then somebody has to know. One that should have brought something and brought nothing is an
+    outage. What takes a publication back is for the person who asks for it to decide, whatever the figures.
     """
-    if blocks := _blocks(policy, figures, mode):
+    if run.mode is Mode.ROLLBACK:
+        return Judgement(Verdict.NEEDS_HUMAN, (f"a person asks for publication {run.undoes} to be taken back",))
+    if blocks := _blocks(policy, figures, run.mode):
         return Judgement(Verdict.BLOCKED, blocks)
-    if reasons := _doubts(policy, figures, review):
+    if reasons := (*_wishes(policy, figures, run), *_doubts(policy, figures, run), *_drifted(policy, figures, drifts)):
         return Judgement(Verdict.NEEDS_HUMAN, reasons)
     return Judgement(Verdict.AUTO_APPROVED)
+
+
+def is_mass_deletion(policy: ReviewPolicy, figures: Figures) -> bool:
+    """Whether so much would be deleted that only a person who names a number may let it through."""
+    return not policy.block.deleted.allows(figures.count(Outcome.DELETED), figures.live_before)
 
 
 def _blocks(policy: ReviewPolicy, figures: Figures, mode: Mode) -> tuple[str, ...]:
     if figures.seen == 0 and (mode is Mode.FULL or figures.live_before == 0):
         return ("the supplier delivered nothing",)
-    if mode is Mode.FULL and figures.count(Outcome.REJECTED) == figures.seen:
+    if mode is Mode.FULL and figures.count(Outcome.REJECTED) >= figures.seen:
         return (f"none of {figures.seen:,} objects could be taken in",)
     return _over(policy.block.deleted, "deleted", figures.count(Outcome.DELETED), figures.live_before, "block")
 
 
-def _doubts(policy: ReviewPolicy, figures: Figures, review: ReviewMode) -> tuple[str, ...]:
+def _wishes(policy: ReviewPolicy, figures: Figures, run: Run) -> tuple[str, ...]:
+    """Return who wants a person to look, whatever the figures are."""
+    if not figures.writes:
+        return ()
+    asked = ("a review was asked for",) if run.review is ReviewMode.ALWAYS else ()
+    return (*asked, "every change of this sync is reviewed (review.always)") if policy.always else asked
+
+
+def _doubts(policy: ReviewPolicy, figures: Figures, run: Run) -> tuple[str, ...]:
     reasons: list[str] = []
     limits = policy.auto_approve
-    if review is ReviewMode.ALWAYS and figures.writes:
-        reasons.append("a review was asked for")
     if figures.first_loaded and policy.first_load == "needs-human":
         reasons.append(f"{figures.first_loaded:,} objects are a first load: the table holds nothing of their shards")
+    reasons += _unseen(policy, figures, run)
     created = figures.count(Outcome.CREATED) - figures.first_loaded
     changed = figures.count(Outcome.CHANGED) + figures.count(Outcome.REAPPEARED)
     reasons += _over(limits.created, "created", created, figures.live_before, "auto_approve")
@@ -53,6 +74,34 @@ def _doubts(policy: ReviewPolicy, figures: Figures, review: ReviewMode) -> tuple
     reasons += _over(limits.deleted, "deleted", figures.count(Outcome.DELETED), figures.live_before, "auto_approve")
     reasons += _over(limits.rejected, "rejected", figures.count(Outcome.REJECTED), figures.seen, "auto_approve")
     return tuple(reasons)
+
+
+def _unseen(policy: ReviewPolicy, figures: Figures, run: Run) -> tuple[str, ...]:
+    """Return whether a run that asked for everything saw too little of what the target holds, be it deleted for that or not."""
+    if not run.asks_for_all or figures.shards_failed:
+        return ()
+    least = policy.auto_approve.seen_at_least
+    seen = min(figures.seen, max(figures.live_before - figures.vanished, 0))
+    if seen >= least * figures.live_before:
+        return ()
+    delivered = f"{seen:,} of the {figures.live_before:,} objects the table holds ({100 * seen / figures.live_before:.1f}%)"
+    asked_for = f"{(least * 100).normalize():f}%"
+    return (f"the supplier delivered only {delivered}; auto_approve.seen_at_least asks for {asked_for}",)
+
+
+def _drifted(policy: ReviewPolicy, figures: Figures, drifts: Sequence[Drift]) -> tuple[str, ...]:
+    """Return which fields have come too far, the furthest first."""
+    if not figures.writes:
+        return ()
+    allowed = policy.auto_approve.drift
+    far = sorted((drift for drift in drifts if drift.value > allowed), key=lambda drift: (-drift.value, drift.field))
+    reasons = [
+        f"the values of {drift.field} have shifted since the last publication: {drift.measure} {drift.value:.3f}; "
+        f"auto_approve.drift allows {allowed:g}"
+        for drift in far[:_MOST_DRIFTS]
+    ]
+    more = len(far) - len(reasons)
+    return (*reasons, f"the values of {more} more fields have shifted, too") if more else tuple(reasons)
 
 
 def _over(limit: Limit, what: str, number: int, total: int, rule: str) -> tuple[str, ...]:

@@ -145,6 +145,11 @@ class Run(Frozen):
         return self.follows is not None and self.status is RunStatus.WAITING
 
     @property
+    def asks_for_all(self) -> bool:
+        """Whether it looks at all there is, so that what does not come is not there."""
+        return self.mode is Mode.FULL and not self.shards and self.window is None
+
+    @property
     def worked_by(self) -> RunId:
         """The run whose work its outcome is; with `force`, no other than itself."""
         return self.id if self.follows is None or self.force else self.follows
