@@ -80,9 +80,10 @@ def a_review(name: str, run: str = "run-1", **changes: Any) -> Review:
     return Review(**{**facts, **changes})
 
 
-def a_decision(choice: Choice = Choice.APPROVE, by: str = "ada") -> Decision:
+def a_decision(choice: Choice = Choice.APPROVE, by: str = "ada", **changes: Any) -> Decision:
     """Return a person's answer."""
-    return Decision(choice=choice, by=by, via="cli", comment="looks right", at=NOW)
+    facts: dict[str, Any] = {"via": "cli", "comment": "looks right", "at": NOW}
+    return Decision(choice=choice, by=by, **{**facts, **changes})
 
 
 def a_reject(key: str | None, frame: int = 0, artifact: str = "raw-0", message: str = "stars: 7 is above 5") -> Reject:

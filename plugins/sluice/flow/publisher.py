@@ -11,12 +11,12 @@ from sluice.flow.damage import intact, is_void
 from sluice.flow.digest import content_digest, review_digest
 from sluice.flow.entering import Entry, entered
 from sluice.flow.pinned_spec import pinned_spec
-from sluice.flow.rows_artifacts import rejects_of, rows_artifacts
+from sluice.flow.rows_artifacts import rejects_of, rows_artifacts, staged_artifacts
 from sluice.mapping.columns import keys_of
 from sluice.mapping.watermarks import higher
 from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
 from sluice.model.base import RunId, ShardKey
-from sluice.model.ledger import Publication
+from sluice.model.ledger import Outcome, Publication
 from sluice.model.lifecycle import APPROVALS, WAITING_VERDICTS, RunStatus, ShardStatus, Step, Verdict
 from sluice.model.review import Review
 from sluice.model.run import Run
@@ -64,8 +64,9 @@ def publish(services: Services, run_id: RunId, *, is_repeated: bool = False) -> 
 
 
 def _apply(services: Services, entry: Entry, spec: SyncSpec, review: Review) -> Publication:
-    if review.digest != review_digest(entry.run, review.diff, review.figures.shards_failed, review.reasons):
-        raise ApprovalVoid(f"review {review.id} was approved under another spec: {ApprovalVoid.__doc__}")
+    staged = staged_artifacts(services, entry.run.id)
+    if review.digest != review_digest(entry.run, review.diff, staged, review.figures.shards_failed, review.reasons):
+        raise ApprovalVoid(f"what is staged, or its spec, has changed since review {review.id}: {ApprovalVoid.__doc__}")
     target = services.target(spec)
     target.prepare()
     while True:
@@ -99,9 +100,17 @@ def _publish_once(services: Services, entry: Entry, target: Target, review: Revi
         undo = _keep_before_images(services, publishing, entry, review)
         entry.pulse.moved()
         publication = publishing.apply(entry.run, review, undo)
+        _require_few_deletions(publication, review)
         # The last thing before the commit: who was taken for dead, or called off, publishes nothing.
         entry.require_running()
     return publication
+
+
+def _require_few_deletions(publication: Publication, review: Review) -> None:
+    """Raise `ApprovalVoid` unless no more is deleted than was let through; what is not committed has not happened."""
+    deleted, allowed = publication.counts.get(Outcome.DELETED, 0), review.deletions_allowed
+    if deleted > allowed:
+        raise ApprovalVoid(f"{deleted:,} objects would be deleted, and review {review.id} lets {allowed:,} through")
 
 
 def _keep_before_images(services: Services, publishing: Publishing, entry: Entry, review: Review) -> Pointer:

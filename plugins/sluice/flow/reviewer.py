@@ -14,7 +14,7 @@ from sluice.flow.damage import intact, is_void, require_chunks
 from sluice.flow.digest import content_digest, review_digest
 from sluice.flow.entering import Entry, entered
 from sluice.flow.pinned_spec import pinned_spec
-from sluice.flow.rows_artifacts import rejects_of, rows_artifacts
+from sluice.flow.rows_artifacts import rejects_of, rows_artifacts, staged_artifacts
 from sluice.mapping.mapper import Mapper
 from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
 from sluice.model.base import ReviewId, RunId, ShardKey
@@ -102,7 +102,7 @@ def _store(services: Services, run: Run, data: bytes, counts: DiffCounts, expire
 
 
 def _keep(services: Services, run: Run, diff: Pointer, figures: Figures, judgement: Judgement) -> Review:
-    digest = review_digest(run, diff, figures.shards_failed, judgement.reasons)
+    digest = review_digest(run, diff, staged_artifacts(services, run.id), figures.shards_failed, judgement.reasons)
     kept = services.reviews.save(
         Review(
             id=ReviewId(f"{run.id}.{digest[:8]}"),

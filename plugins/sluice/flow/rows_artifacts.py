@@ -8,6 +8,7 @@ from sluice.errors import ArtifactCorrupt
 from sluice.flow.damage import intact
 from sluice.model.artifact import ArtifactKind, Pointer
 from sluice.model.base import RunId, ShardKey
+from sluice.model.lifecycle import ShardStatus
 from sluice.model.reject import Reject
 from sluice.model.run import Run
 from sluice.ports import Services
@@ -20,6 +21,13 @@ def rows_artifacts(services: Services, run: RunId) -> dict[tuple[ShardKey, int],
     """
     pointers = services.pointers.of(run, ArtifactKind.ROWS)
     return {(ShardKey(pointer.ref.shard or ""), pointer.ref.seq): pointer for pointer in pointers}
+
+
+def staged_artifacts(services: Services, run: RunId) -> list[Pointer]:
+    """Return the pointers to all that a review of the run would be of: rows and rejects of the shards that have come in."""
+    arrived = [shard.key for shard in services.shards.of(run) if shard.status is ShardStatus.SUCCEEDED]
+    rows = [pointer for (shard, _), pointer in sorted(rows_artifacts(services, run).items()) if shard in arrived]
+    return rows + [rejects for shard in arrived for rejects in services.pointers.of(run, ArtifactKind.REJECTS, shard)]
 
 
 def rejects_of(services: Services, run: Run, shards: Iterable[ShardKey]) -> list[Reject]:

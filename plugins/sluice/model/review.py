@@ -29,6 +29,9 @@ class Figures(Frozen):
         default=0, ge=0, description="objects the target holds and a run that saw everything did not; deleted, unless ignored"
     )
     moved: int = Field(default=0, ge=0, description="objects that another shard delivered than the last time")
+    conflicts: int = Field(
+        default=0, ge=0, description="objects of the publication to take back that were changed since, and are left alone"
+    )
     outcomes: dict[Outcome, int]
     shards_failed: int = Field(default=0, ge=0)
 
@@ -88,6 +91,14 @@ class Review(Frozen):
     decision: Decision | None = None
     state_version: int = REVIEW_STATE_VERSION
     created_at: datetime
+
+    @property
+    def deletions_allowed(self) -> int:
+        """How many objects its publication may delete."""
+        if self.verdict is Verdict.APPROVED_WITHOUT_DELETES:
+            return 0
+        number = self.decision.deletes_at_most if self.decision is not None else None
+        return self.figures.count(Outcome.DELETED) if number is None else number
 
     def covers(self, shards: Sequence[Shard]) -> bool:
         """Whether all shards of its run that have succeeded by now had done so when it was made."""

@@ -20,7 +20,7 @@ from sluice.model.base import ObjectKey, ShardKey, Token
 from sluice.model.ledger import Outcome, Publication
 from sluice.model.lifecycle import APPROVALS, RunEvent, RunStatus, Step, Verdict
 from sluice.model.run import Mode, Window
-from tests.support.nouns import a_reject
+from tests.support.nouns import a_decision, a_reject
 from tests.unit.fakes.ledger import MemoryLedger
 from tests.unit.fakes.target import MemoryPublishing, MemoryTarget
 from tests.unit.flow.workshop import JUNE, MAY, NORTH, RUN, SOUTH, Workshop, sync_spec
@@ -48,6 +48,16 @@ class Bench:
         made = review(self.services, RUN)
         reviews = self.workshop.memory.reviews
         reviews[made.id] = made.model_copy(update={"verdict": verdict})
+
+    def review_again_without(self, key: ShardKey) -> None:
+        """Run the sync once more, the hotel of one shard being gone and a new one there."""
+        memory = self.workshop.memory
+        for table in (memory.runs, memory.shards, memory.pointers, memory.reviews):
+            table.clear()  # type: ignore[attr-defined]
+        self.workshop.begin(mode=Mode.FULL)
+        for shard, at in ((NORTH, MAY), (SOUTH, JUNE)):
+            self.workshop.bring_in(shard, ("new" if shard == key else f"in {shard}", at))
+        self.review(Verdict.APPROVED)
 
     def publish(self) -> Publication | None:
         """Run the step."""
@@ -100,7 +110,7 @@ def test_an_approval_of_something_else_is_void(change: dict[str, object]) -> Non
     bench = Bench()
     runs = bench.workshop.memory.runs
     runs[RUN] = runs[RUN].model_copy(update=change)
-    with pytest.raises(ApprovalVoid, match="was approved under another spec"):
+    with pytest.raises(ApprovalVoid, match="or its spec, has changed since review"):
         bench.publish()
     assert (bench.target.rows, bench.marks()) == ({}, {})
     assert runs[RUN].status is RunStatus.RUNNING
@@ -116,6 +126,32 @@ def test_an_approval_of_another_diff_is_void() -> None:
     with pytest.raises(ApprovalVoid):
         bench.publish()
     assert bench.target.rows == {}
+
+
+def test_one_more_row_voids_the_approval() -> None:
+    """Though the diff is as it was approved: nothing is written before all that is staged was reviewed."""
+    bench = Bench(lost=NORTH)
+    bench.workshop.bring_in(NORTH, ("in north", MAY))
+    with pytest.raises(ApprovalVoid, match="what is staged, or its spec, has changed"):
+        bench.publish()
+    assert (bench.target.rows, bench.target.ledger.published, bench.marks()) == ({}, [], {})
+
+
+def test_more_deletions_than_were_let_through_are_not_committed() -> None:
+    """The number of the decision is held against what the transaction is about to do."""
+    bench = Bench()
+    bench.publish()
+    bench.review_again_without(NORTH)
+    reviews = bench.workshop.memory.reviews
+    latest = bench.services.reviews.latest(RUN)
+    assert latest is not None
+    reviews[latest.id] = latest.model_copy(update={"decision": a_decision(deletes_at_most=0)})
+    with pytest.raises(ApprovalVoid, match=r"1 objects would be deleted, and review run-1\.\w+ lets 0 through"):
+        bench.publish()
+    assert sorted(bench.target.rows) == ["in north", "in south"]
+    reviews[latest.id] = latest.model_copy(update={"decision": a_decision(deletes_at_most=1)})
+    bench.publish()
+    assert sorted(bench.target.rows) == ["in south", "new"]
 
 
 def test_a_publication_is_found_and_not_repeated() -> None:
@@ -233,8 +269,9 @@ def test_a_window_moves_no_watermark() -> None:
 
 
 def test_a_shard_that_came_in_after_the_review_is_not_taken_for_published() -> None:
-    """Its watermark stays, or what it brought would never be asked for again; a new review publishes it."""
+    """Before the commit its rows void the approval; behind it its watermark stays, until a new review publishes it."""
     bench = Bench(lost=NORTH)
+    bench.publish()
     bench.workshop.bring_in(NORTH, ("in north", MAY))
     bench.publish()
     assert (sorted(bench.target.rows), NORTH in bench.marks()) == (["in south"], False)
@@ -375,7 +412,8 @@ def test_an_approval_whose_diff_was_lost_counts_for_nothing() -> None:
 def test_rows_that_are_to_be_made_again_are_missed() -> None:
     """A publication without them would be less than what was approved."""
     bench = Bench()
-    bench.services.redos.map_again(NORTH, [0], bench.workshop.memory.runs[RUN])
+    target = busy(bench)
+    target.meanwhile = lambda: bench.services.redos.map_again(NORTH, [0], bench.workshop.memory.runs[RUN])
     with pytest.raises(RedoNeeded, match="the rows of shard north, chunk 0, were lost and are not made again yet"):
         bench.publish()
     assert (bench.target.rows, bench.marks()) == ({}, {})

@@ -8,6 +8,7 @@ from sluice.errors import NothingToReview, TargetMismatch
 from sluice.flow.digest import review_digest
 from sluice.flow.publisher import publish
 from sluice.flow.reviewer import _is_complete, review
+from sluice.flow.rows_artifacts import staged_artifacts
 from sluice.flow.settlement import settle
 from sluice.model import rows
 from sluice.model.artifact import ArtifactKind
@@ -159,7 +160,7 @@ def test_a_review_is_bound_to_its_diff() -> None:
     run = workshop.memory.runs[RUN]
     assert (run.status, run.step) == (RunStatus.RUNNING, Step.REVIEW)
     assert made == workshop.memory.reviews[made.id]
-    assert made.digest == review_digest(run, made.diff, 0, made.reasons)
+    assert made.digest == review_digest(run, made.diff, staged_artifacts(workshop.services, RUN), 0, made.reasons)
     assert (made.verdict, made.reasons, made.figures.first_loaded) == (Verdict.AUTO_APPROVED, (), 1)
     assert workshop.services.pointers.of(RUN, ArtifactKind.DIFF) == [made.diff]
     assert made.diff.records == 1
