@@ -70,6 +70,12 @@ class Target(Protocol):
         They are read while the context lasts. A table that is not there holds none; raises as `check` does.
         """
 
+    def missing(self) -> "AbstractContextManager[Iterator[ObjectKey]]":
+        """Open the objects that the ledger says are live, and of which the table has no row, in key order.
+
+        They are read while the context lasts. Raises `TargetMismatch` if there is no table.
+        """
+
     def diffing(self) -> "AbstractContextManager[Diffing]":
         """Open a staging area of its own, which ends with the context."""
 

@@ -66,6 +66,11 @@ class MemoryTarget:
         )
 
     @contextmanager
+    def missing(self) -> "Iterator[Iterator[ObjectKey]]":
+        live = sorted(key for (_, key), known in self.ledger.objects.items() if known.state is ObjectState.LIVE)
+        yield (key for key in live if key not in self.rows)
+
+    @contextmanager
     def diffing(self) -> "Iterator[MemoryDiffing]":
         yield MemoryDiffing(self)
 

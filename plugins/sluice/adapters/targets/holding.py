@@ -36,6 +36,7 @@ def held(
             for key in keys:
                 copy.write_row((key,))
         query += sql.SQL(" join asked on {}").format(table.key_matches("t", sql.SQL("asked.key")))
+    query += sql.SQL(" where {}").format(table.latest("t"))
     names = [field.name for field in table.fields]
     with connection.cursor(name="held", row_factory=tuple_row) as rows:
         rows.itersize = _ROWS_AT_A_TIME

@@ -8,7 +8,9 @@ from sluice.adapters.postgres import Database, end_if_idle
 from sluice.adapters.targets.diffing import PostgresDiffing
 from sluice.adapters.targets.holding import held
 from sluice.adapters.targets.publishing import PostgresPublishing
+from sluice.adapters.targets.reconciling import missing
 from sluice.adapters.targets.table import TargetTable
+from sluice.errors import TargetMismatch
 from sluice.model.base import ObjectKey, Token
 from sluice.model.spec import SyncSpec
 from sluice.ports import Held
@@ -42,6 +44,14 @@ class PostgresTarget:
         with self._database.transaction() as connection:
             self._table.check(connection.cursor())
             yield held(connection, self._spec, self._table, keys) if self._table.exists(connection.cursor()) else iter(())
+
+    @contextmanager
+    def missing(self) -> Iterator[Iterator[ObjectKey]]:
+        """Open the objects that the ledger says are live, and of which the table has no row."""
+        with self._database.transaction() as connection:
+            if not self._table.exists(connection.cursor()):
+                raise TargetMismatch(f"table {self._table.schema}.{self._table.name} of sync {self._sync} is not there")
+            yield missing(connection, self._sync, self._table)
 
     @contextmanager
     def diffing(self) -> Iterator[PostgresDiffing]:

@@ -97,6 +97,10 @@ class TargetTable:
         """Return the condition that the table's row aliased `row` is what an object is now: of each there is one at most."""
         return self._form.live(row)
 
+    def latest(self, row: str) -> sql.Composable:
+        """Return the condition that the table's row aliased `row` is no version that was left behind, but may be deleted."""
+        return self._form.overwritten(row)
+
     def overwritten(self, row: str, key: sql.Composable) -> sql.Composed:
         """Return the condition that a write or deletion of the object with the key text `key` touches the row aliased `row`."""
         return sql.SQL("{} and {}").format(self._names.key_matches(row, key), self._form.overwritten(row))
