@@ -9,7 +9,8 @@ ellipsis.
 *Drift* compares a field's profile with the one of the last publication. For numbers, dates and times it is the population
 stability index over the deciles of the baseline, sum((new - old) * ln(new / old)) of the shares, where shares of nothing
 count as one in ten thousand. For categories it is the frequency shift: half the sum of |new - old| over the shares of all
-values, from 0 (alike) to 1 (nothing in common). A change of the share of nulls counts as a shift of that category. An index
+values, from 0 (alike) to 1 (nothing in common). Nulls are a value of their own in both; of fields with many values or documents
+their share alone is compared. Profiles of few rows are not compared at all: one object would be a drift. An index
 below 0.1 is commonly taken for stable, and one above 0.25 for a change that needs a look (credit scoring practice; Siddiqi,
 Credit Risk Scorecards, 2006).
 """
@@ -24,6 +25,9 @@ from sluice.model.ledger import Outcome
 
 LONGEST_VALUE: Final = 200
 """Longer values are cut for people."""
+
+MOST_CATEGORIES: Final = 20
+"""So many values of a field are counted by name; and those that were so in the baseline."""
 
 
 class ValueChange(Frozen):
@@ -66,7 +70,7 @@ class FieldKind(StrEnum):
 
 
 class Bin(Frozen):
-    """Some of a histogram: values from `low` up to, but for the last bin not with, `high`."""
+    """Some of a histogram: values from `low` up to, but not with, `high`; the first and the last take all beyond, too."""
 
     low: float
     high: float
@@ -84,7 +88,15 @@ class FieldProfile(Frozen):
     high: str | None = None
     quantiles: tuple[tuple[float, str], ...] = Field(default=(), description="(share, value): 5, 25, 50, 75 and 95%")
     histogram: tuple[Bin, ...] = Field(default=(), description="deciles of a baseline, equal bins without one")
-    categories: dict[str, int] = Field(default={}, description="rows of the most frequent values")
+    deciles: tuple[Bin, ...] = Field(default=(), description="its own ones, over which the next profile is compared with it")
+    categories: dict[str, int] = Field(
+        default={}, description="rows of the most frequent values, and of those that were so in the baseline"
+    )
+
+    @property
+    def frequent(self) -> dict[str, int]:
+        """The most frequent values alone."""
+        return dict(sorted(self.categories.items(), key=lambda item: (-item[1], item[0]))[:MOST_CATEGORIES])
 
 
 class Profile(Frozen):
