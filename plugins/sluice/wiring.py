@@ -69,11 +69,13 @@ def examined(settings: Settings, connections: Connections, pools: Callable[[], S
 
 
 @contextmanager
-def open_services(settings: Settings, connections: Connections, metrics: Metrics | None = None) -> Iterator[Services]:
+def open_services(
+    settings: Settings, connections: Connections, metrics: Metrics | None = None, airflow_url: str | None = None
+) -> Iterator[Services]:
     """Build the services of this process; what they opened is closed when the context ends.
 
-    Without `metrics`, counts go to the log. Nothing is connected to before it is used. Raises `ConnectionInvalid` if a
-    connection is not defined.
+    Without `metrics`, counts go to the log; without `airflow_url`, packets lead to no DagRun. Nothing is connected to before it
+    is used. Raises `ConnectionInvalid` if a connection is not defined.
     """
     metrics = metrics or LoggedMetrics()
     with ExitStack() as stack:
@@ -135,4 +137,5 @@ def open_services(settings: Settings, connections: Connections, metrics: Metrics
             webhook=lambda hook, policy: HttpWebhook(hook, connections.get(hook.connection), policy),
             alerts=PostgresAlertStore(task_state),
             gates=AirflowGates(connections),
+            airflow_url=airflow_url,
         )

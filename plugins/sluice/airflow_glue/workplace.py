@@ -39,6 +39,12 @@ def settings(include: Path | None = None) -> Settings:
     return loaded.model_copy(update={"include": Path(conf.get("core", "dags_folder")).parent / "include"})
 
 
+def airflow_url() -> str | None:
+    """Return where people reach this Airflow, if its configuration says so."""
+    url: str = conf.get("api", "base_url", fallback="")
+    return url.rstrip("/") if url.startswith(("http://", "https://")) else None
+
+
 @contextmanager
 def working(step: Step, include: Path) -> Iterator[Workplace]:
     """Open the services for one attempt of one task; what is logged meanwhile names run, step and attempt."""
@@ -51,7 +57,7 @@ def working(step: Step, include: Path) -> Iterator[Workplace]:
     dag_run = context["dag_run"]
     run_id = run_id_of(dag_run.dag_id, dag_run.run_id)
     bound = structlog.contextvars.bound_contextvars(run=run_id, step=step.value, attempt=context["ti"].try_number)
-    opened = open_services(settings(include), AirflowConnections(), AirflowMetrics())
+    opened = open_services(settings(include), AirflowConnections(), AirflowMetrics(), airflow_url())
     _let_stages_set_the_level()
     with airflow_outcomes(), bound, opened as services, rebuilding(services):
         yield Workplace(services=services, run_id=run_id, context=context)

@@ -1,9 +1,11 @@
 """The names Sluice goes by in Airflow: a sync's DAG, a stage's pool, the tasks that ask, and what their form offers."""
 
 from typing import Final
+from urllib.parse import quote
 
 from sluice.model.lifecycle import Step
-from sluice.model.review import Choice
+from sluice.model.review import Choice, Review
+from sluice.model.run import Origin, Run
 
 GATE_TASK: Final = Step.GATE.value
 """The task that asks a person."""
@@ -25,6 +27,10 @@ DELETES_AT_MOST: Final = "deletes_at_most"
 """The field of the form for how many deletions are let through at most."""
 
 
+PAGES: Final = "sluice"
+"""Where Airflow has our pages, below its own address."""
+
+
 def dag_id_of(sync: str) -> str:
     """Return the id of a sync's DAG."""
     return f"sluice_{sync}"
@@ -33,3 +39,15 @@ def dag_id_of(sync: str) -> str:
 def pool_of(stage: str) -> str:
     """Return the name of the pool that limits how many shards of a stage are fetched at a time."""
     return f"sluice_{stage.replace('-', '_')}"
+
+
+def dag_run_url(airflow: str | None, origin: Origin) -> str | None:
+    """Return where people see a DagRun; None without an address of Airflow, and for a run of no DagRun."""
+    if airflow is None or origin.dag_id is None or origin.dag_run_id is None:
+        return None
+    return f"{airflow}/dags/{quote(origin.dag_id, safe='')}/runs/{quote(origin.dag_run_id, safe='')}"
+
+
+def review_url(airflow: str, run: Run, review: Review) -> str:
+    """Return where people see a review; `/packet` behind it is its packet."""
+    return f"{airflow}/{PAGES}/dags/{quote(dag_id_of(run.sync), safe='')}/reviews/{quote(review.id, safe='')}"

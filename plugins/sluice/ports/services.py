@@ -44,3 +44,5 @@ class Services:
     webhook: Callable[[WebhookSpec, StagePolicy], Webhook]
     alerts: AlertStore
     gates: Gates
+    airflow_url: str | None = None
+    """Where people reach this Airflow; None: that is not known here."""

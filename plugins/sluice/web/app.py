@@ -1,5 +1,6 @@
 """The pages as one FastAPI application: read only, without scripts, and behind a login on every route."""
 
+import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -8,25 +9,34 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 from fastapi import Depends, FastAPI, Query, Request
-from fastapi.responses import FileResponse, HTMLResponse, Response
+from fastapi.responses import HTMLResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from sluice.errors import NotFound, Retryable, SluiceError
+from sluice.flow.packet import evidence_of, packet_of
+from sluice.flow.pinned_spec import pinned_spec
 from sluice.model.base import ReviewId, RunId
-from sluice.model.ledger import Outcome
 from sluice.model.lifecycle import WAITING_VERDICTS
 from sluice.model.progress import shown
 from sluice.model.review import Review
 from sluice.model.run import Run
+from sluice.packet.page import evidence_part, style
+from sluice.packet.words import counts_of
 from sluice.ports import Services
 from sluice.web.access import Access
 from sluice.web.samples import samples_of
 
 _HERE: Final = Path(__file__).parent
 _RUNS_SHOWN: Final = 100
-_LARGEST_DIFF: Final = 16_000_000
+_LARGEST: Final = 16_000_000
 """Bytes a page is ready to fetch from the object store."""
 _POLICY: Final = "default-src 'none'; style-src 'self'; frame-ancestors 'self'; base-uri 'none'; form-action 'none'"
+_PACKET_POLICY: Final = (
+    "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'; base-uri 'none'; "
+    "form-action 'none'"
+)
+"""A packet carries its sheet in itself. Whatever might be in it, it is no page of Airflow's origin."""
 _HEADERS: Final = {
     "Content-Security-Policy": _POLICY,
     "X-Content-Type-Options": "nosniff",
@@ -63,7 +73,8 @@ def create_app(around: Surroundings) -> FastAPI:
     @app.middleware("http")
     async def protect(request: Request, call_next: Callable[[Request], Any]) -> Response:
         response: Response = await call_next(request)
-        response.headers.update(_HEADERS)
+        for name, value in _HEADERS.items():
+            response.headers.setdefault(name, value)
         return response
 
     @app.exception_handler(SluiceError)
@@ -72,8 +83,8 @@ def create_app(around: Surroundings) -> FastAPI:
         return pages.render("problem.html", request, status, message=error.message)
 
     @app.get("/style.css")
-    def style() -> Response:
-        return FileResponse(_HERE / "style.css", media_type="text/css")
+    def sheet() -> Response:
+        return Response(style() + (_HERE / "style.css").read_text(encoding="utf-8"), media_type="text/css")
 
     @app.get("/")
     def runs(request: Request, readable: Readable, sync: Annotated[str | None, Query(max_length=63)] = None) -> Response:
@@ -90,6 +101,10 @@ def create_app(around: Surroundings) -> FastAPI:
     @app.get("/dags/{dag_id}/reviews/{review_id}", dependencies=dag_only)
     def review(request: Request, dag_id: str, review_id: str) -> Response:
         return pages.review(request, dag_id, ReviewId(review_id))
+
+    @app.get("/dags/{dag_id}/reviews/{review_id}/packet", dependencies=dag_only)
+    def packet(dag_id: str, review_id: str, *, download: bool = False) -> Response:
+        return pages.packet(dag_id, ReviewId(review_id), "attachment" if download else "inline")
 
     return app
 
@@ -140,8 +155,31 @@ class _Pages:
         with self._around.services() as services:
             review = services.reviews.get(review_id)
             run = self._run(services, dag_id, review.run)
-            samples = samples_of(services, review) if review.diff.bytes <= _LARGEST_DIFF else None
-        return self.render("review.html", request, run=run, review=review, samples=samples, **_review_facts(review))
+            evidence = self._evidence(services, run, review)
+            samples = samples_of(services, review) if evidence is None and review.diff.bytes <= _LARGEST else None
+        return self.render(
+            "review.html", request, run=run, review=review, evidence=evidence, samples=samples, **_review_facts(review)
+        )
+
+    def packet(self, dag_id: str, review_id: ReviewId, disposition: str) -> Response:
+        """Show or hand out the packet of a review."""
+        with self._around.services() as services:
+            review = services.reviews.get(review_id)
+            self._run(services, dag_id, review.run)
+            data = packet_of(services, review)
+        if data is None:
+            raise NotFound(
+                f"the packet of review {review.id} was lost, or never made: the review's own page tells what is known"
+            )
+        name = re.sub(r"[^A-Za-z0-9._-]", "_", f"{review.sync}-{review.id}")
+        headers = {"Content-Security-Policy": _PACKET_POLICY, "Content-Disposition": f'{disposition}; filename="{name}.html"'}
+        return HTMLResponse(data, headers=headers)
+
+    def _evidence(self, services: Services, run: Run, review: Review) -> Markup | None:
+        if review.evidence is None or review.evidence.bytes > _LARGEST:
+            return None
+        evidence = evidence_of(services, review)
+        return None if evidence is None else evidence_part(pinned_spec(services, run), review, evidence)
 
     def _run(self, services: Services, dag_id: str, run_id: RunId) -> Run:
         """Return the run, if it belongs to the DAG that the user was found to be allowed to read."""
@@ -160,6 +198,6 @@ def _version(version: int | datetime | None) -> str:
 
 def _review_facts(review: Review | None) -> dict[str, Any]:
     return {
-        "outcomes": list(Outcome),
+        "counts": [] if review is None else counts_of(review.figures),
         "waits": review is not None and review.verdict in WAITING_VERDICTS,
     }

@@ -1,0 +1,196 @@
+"""Evidence in, what its page shows of it out: bounded, whatever the supplier sends, and in the order it is read."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from sluice.model.base import ObjectKey
+from sluice.model.evidence import Drift, Evidence, FieldKind, FieldProfile, ObjectSample, Profile, ShardCount
+from sluice.model.ledger import Outcome
+from sluice.model.review import Figures
+from sluice.model.spec import SyncSpec
+from sluice.packet.charts import Category, Histogram, History, categories, histogram, history
+from sluice.packet.words import edge, is_time, share
+
+MOST_VALUES: Final = 20
+"""Fields shown of one object."""
+_OBJECTS: Final = 20
+_CHANGES: Final = 100
+"""Changed fields shown; there may be as many as the table has columns, and the most frequent come first."""
+_FIELD_SAMPLES: Final = 3
+_PLOTS: Final = 24
+"""Fields of which both distributions are drawn: those that drifted furthest."""
+_SHARES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
+_COMPARED: Final = frozenset({Outcome.CHANGED, Outcome.REAPPEARED, Outcome.ROLLED_BACK})
+"""Outcomes of objects that have values before and after."""
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A field that differs in some objects."""
+
+    name: str
+    objects: int
+    part: float
+    """Of the objects whose rows are replaced, from 0 to 1."""
+    share: str
+    samples: tuple[tuple[ObjectKey, str | None, str | None], ...]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Objects of one outcome."""
+
+    outcome: Outcome
+    in_all: int
+    is_compared: bool
+    objects: tuple[ObjectSample, ...]
+
+
+@dataclass(frozen=True)
+class Drifted:
+    """A field that has come some way from the last publication, and its two distributions."""
+
+    drift: Drift
+    is_over: bool
+    histogram: Histogram | None
+    categories: list[Category]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One field's profile, as a row of a table."""
+
+    nulls: str
+    distinct: int
+    low: str | None
+    high: str | None
+    quantiles: tuple[str | None, ...]
+    categories: list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of the table, before and now."""
+
+    name: str
+    kind: FieldKind
+    now: Summary
+    before: Summary | None
+
+
+@dataclass(frozen=True)
+class View:
+    """All of it."""
+
+    replaced: int
+    changes: list[Changed]
+    changes_left_out: int
+    groups: list[Group]
+    drifts: list[Drifted]
+    limit: float
+    """The drift that the policy approves by itself."""
+    fields: list[Field]
+    profile: Profile
+    baseline: Profile | None
+    shards: list[tuple[ShardCount, History]]
+    shards_in_all: int
+
+
+def view_of(spec: SyncSpec, figures: Figures, evidence: Evidence) -> View:
+    """Choose and arrange what is shown."""
+    replaced = sum(figures.count(outcome) for outcome in _COMPARED)
+    limit = spec.review.auto_approve.drift
+    return View(
+        replaced=replaced,
+        changes=[
+            Changed(
+                name=change.field,
+                objects=change.objects,
+                part=min(1.0, change.objects / max(replaced, 1)),
+                share=share(change.objects, max(replaced, change.objects)),
+                samples=change.samples[:_FIELD_SAMPLES],
+            )
+            for change in evidence.changes[:_CHANGES]
+        ],
+        changes_left_out=len(evidence.changes[_CHANGES:]),
+        groups=list(_groups(figures, evidence.samples)),
+        drifts=_drifts(spec, evidence, limit),
+        limit=limit,
+        fields=_fields(evidence),
+        profile=evidence.profile,
+        baseline=evidence.baseline,
+        shards=[(shard, history(shard)) for shard in evidence.shards],
+        shards_in_all=evidence.shards_in_all,
+    )
+
+
+def _groups(figures: Figures, samples: Sequence[ObjectSample]) -> list[Group]:
+    found: dict[Outcome, list[ObjectSample]] = {}
+    for sample in samples:
+        found.setdefault(sample.outcome, []).append(sample)
+    return [
+        Group(outcome, max(figures.count(outcome), len(found[outcome])), outcome in _COMPARED, tuple(found[outcome][:_OBJECTS]))
+        for outcome in Outcome
+        if outcome in found
+    ]
+
+
+def _drifts(spec: SyncSpec, evidence: Evidence, limit: float) -> list[Drifted]:
+    now, before = _by_name(evidence.profile), _by_name(evidence.baseline)
+    return [
+        Drifted(
+            drift=drift,
+            is_over=drift.value > limit,
+            histogram=_histogram(spec, drift.field, now, before) if place < _PLOTS else None,
+            categories=_categories(evidence, drift.field, now, before) if place < _PLOTS else [],
+        )
+        for place, drift in enumerate(evidence.drifts)
+    ]
+
+
+_Profiles = dict[str, FieldProfile]
+
+
+def _by_name(profile: Profile | None) -> _Profiles:
+    return {} if profile is None else {field.field: field for field in profile.fields}
+
+
+def _histogram(spec: SyncSpec, name: str, now: _Profiles, before: _Profiles) -> Histogram | None:
+    spell: Callable[[float], str] = partial(edge, of_time=is_time(spec, name))
+    return histogram(now[name].histogram, before[name].histogram, spell) if name in now and name in before else None
+
+
+def _categories(evidence: Evidence, name: str, now: _Profiles, before: _Profiles) -> list[Category]:
+    return categories(now[name], evidence.profile, before.get(name), evidence.baseline) if name in now else []
+
+
+def _fields(evidence: Evidence) -> list[Field]:
+    before = _by_name(evidence.baseline)
+    return [
+        Field(
+            name=field.field,
+            kind=field.kind,
+            now=_summary(field, evidence.profile),
+            before=_summary(before[field.field], evidence.baseline) if evidence.baseline and field.field in before else None,
+        )
+        for field in evidence.profile.fields
+    ]
+
+
+def _summary(field: FieldProfile, profile: Profile) -> Summary:
+    quantiles = dict(field.quantiles)
+    frequent = sorted(field.categories.items(), key=lambda each: (-each[1], each[0]))
+    return Summary(
+        nulls=share(field.nulls, profile.looked_at),
+        distinct=field.distinct,
+        low=field.low,
+        high=field.high,
+        quantiles=tuple(quantiles.get(part) for part in _SHARES) if quantiles else (),
+        categories=[(value, share(rows, profile.looked_at)) for value, rows in frequent[:_FREQUENT]],
+    )
+
+
+_FREQUENT: Final = 4
+"""Values that stand in a row of the table of fields."""

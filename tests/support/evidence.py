@@ -1,0 +1,64 @@
+"""Evidence for tests: some of everything that a review can show."""
+
+from typing import Any
+
+from sluice.model.base import ObjectKey, ShardKey
+from sluice.model.evidence import (
+    Bin,
+    Drift,
+    Evidence,
+    FieldChange,
+    FieldKind,
+    FieldProfile,
+    Measure,
+    ObjectSample,
+    Profile,
+    ShardCount,
+    ValueChange,
+)
+from sluice.model.ledger import Outcome
+
+
+def some_evidence(word: str = "Grand Hotel", field: str = "name", **changes: Any) -> Evidence:
+    """Return evidence in which `word` stands wherever the supplier's words may stand."""
+    key, shard = ObjectKey(word), ShardKey(word)
+    value = ValueChange(field=field, old=f"the {word}", new=f"our {word}")
+    facts: dict[str, Any] = {
+        "changes": (FieldChange(field=field, objects=2, samples=((key, f"the {word}", f"our {word}"), (key, None, ""))),),
+        "samples": tuple(
+            ObjectSample(key=key, outcome=outcome, shard=shard, old_shard=shard, old_version=1, version=2, values=(value,))
+            for outcome in Outcome
+        ),
+        "profile": some_profile(word, (30, 50, 20)),
+        "baseline": some_profile(word, (40, 30, 30)),
+        "drifts": (
+            Drift(field="rooms", measure=Measure.STABILITY_INDEX, value=0.4),
+            Drift(field=field, measure=Measure.FREQUENCY_SHIFT, value=0.1),
+        ),
+        "shards": (ShardCount(shard=shard, objects=70, before=(90, 100, 95)), ShardCount(shard=shard, objects=3, before=())),
+        "shards_in_all": 7,
+    }
+    return Evidence(**{**facts, **changes})
+
+
+def some_profile(word: str, rows: tuple[int, ...]) -> Profile:
+    """Return a profile of a field of numbers, one of categories and one of neither."""
+    bins = tuple(Bin(low=10 * place, high=10 * (place + 1), rows=count) for place, count in enumerate(rows))
+    return Profile(
+        rows=1000,
+        looked_at=sum(rows),
+        fields=(
+            FieldProfile(
+                field="rooms",
+                kind=FieldKind.NUMBER,
+                nulls=4,
+                distinct=12,
+                low="1",
+                high="29",
+                quantiles=((0.05, "2"), (0.25, "8"), (0.5, "14"), (0.75, "19"), (0.95, "26")),
+                histogram=bins,
+            ),
+            FieldProfile(field="name", kind=FieldKind.CATEGORY, nulls=0, distinct=2, categories={word: rows[0], "": rows[1]}),
+            FieldProfile(field="tags", kind=FieldKind.OTHER, nulls=1, distinct=90, low=word, high=word),
+        ),
+    )
