@@ -68,7 +68,6 @@ def _apply(services: Services, entry: Entry, spec: SyncSpec, review: Review) -> 
     if review.digest != review_digest(entry.run, review.diff, staged, review.figures.shards_failed, review.reasons):
         raise ApprovalVoid(f"what is staged, or its spec, has changed since review {review.id}: {ApprovalVoid.__doc__}")
     target = services.target(spec)
-    target.prepare()
     while True:
         try:
             publication = _publish_once(services, entry, target, review)
@@ -84,13 +83,13 @@ def _apply(services: Services, entry: Entry, spec: SyncSpec, review: Review) -> 
 
 
 def _publish_once(services: Services, entry: Entry, target: Target, review: Review) -> Publication:
-    artifacts = rows_artifacts(services, entry.run.id)
     with (
         intact(services, review.diff, entry.run) as diff,
         target.publishing(entry.run.token, entry.policy.no_progress_timeout) as publishing,
     ):
         if found := publishing.find(review.id):
             return found
+        artifacts = rows_artifacts(services, entry.run.id)
         for shard, seq in publishing.load(diff, with_deletes=review.verdict is not Verdict.APPROVED_WITHOUT_DELETES):
             if (shard, seq) not in artifacts:
                 raise RedoNeeded(f"the rows of shard {shard}, chunk {seq}, were lost and are not made again yet", shard=shard)

@@ -58,11 +58,11 @@ class Held:
 class Target(Protocol):
     """The table that one sync keeps in step, in one database with its ledger."""
 
-    def check(self) -> None:
-        """Raise `TargetMismatch`, naming every difference and its mend, if the table is there and does not fit the spec."""
+    def check(self) -> tuple[str, ...]:
+        """Return the statements by which the next publication will make the table, or alter it, each with its reason.
 
-    def prepare(self) -> None:
-        """Create the table if it is missing; raise as `check` does."""
+        Raises `TargetMismatch`, naming every difference that it may not mend with the statement that does.
+        """
 
     def held(self, keys: Sequence[ObjectKey] | None = None) -> "AbstractContextManager[Iterator[Held]]":
         """Open the rows the table holds, of these objects or of all; of an object with a history, the current one.
@@ -144,10 +144,11 @@ class Publishing(Protocol):
         """Return the publication of that review if it is there already."""
 
     def load(self, diff: bytes, *, with_deletes: bool) -> list[tuple[ShardKey, int]]:
-        """Load the reviewed diff, and return (shard, seq) of the rows artifacts it needs.
+        """Load the reviewed diff, and return (shard, seq) of the rows artifacts it needs. Makes the table if it is missing.
 
         Where the ledger of an object moved since the review, what was approved can only shrink: it is dropped if the
-        ledger now holds something newer, or the same. Raises `LedgerMoved` if versions cannot tell.
+        ledger now holds something newer, or the same. Raises `LedgerMoved` if versions cannot tell, and `TargetMismatch` as
+        `Target.check` does.
         """
 
     def load_rows(self, shard: ShardKey, seq: int, rows: bytes) -> None:
@@ -157,7 +158,10 @@ class Publishing(Protocol):
         """Return the target's and the ledger's rows that would change or go, as they are (Parquet), and their number."""
 
     def apply(self, run: Run, review: Review, undo: Pointer) -> Publication:
-        """Write rows, ledger, events and the publication; raise `ApprovalVoid` if a row is missing or not as reviewed."""
+        """Alter the table where its spec wants that, and write rows, ledger, events and the publication.
+
+        Raises `ApprovalVoid` if a row is missing or not as reviewed, and `TargetMismatch`.
+        """
 
 
 Remember = Callable[[Sequence[ObjectKey]], Mapping[ObjectKey, Remembered]]

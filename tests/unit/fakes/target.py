@@ -43,12 +43,10 @@ class MemoryTarget:
     altered: set[ObjectKey] = field(default_factory=set)
     """Objects whose rows others have changed since."""
 
-    def check(self) -> None:
+    def check(self) -> tuple[str, ...]:
         if self.trouble:
             raise self.trouble
-
-    def prepare(self) -> None:
-        self.check()
+        return ()
 
     @contextmanager
     def held(self, keys: Sequence[ObjectKey] | None = None) -> "Iterator[Iterator[Held]]":
@@ -170,6 +168,7 @@ class MemoryPublishing:
         return self.target.ledger.publication_of(review)
 
     def load(self, diff: bytes, *, with_deletes: bool) -> list[Place]:
+        self.target.check()
         writing = [entry for entry in map(json.loads, diff.splitlines()) if entry["outcome"] in WRITING_OUTCOMES]
         self.approved = [entry for entry in writing if with_deletes or entry["outcome"] != Outcome.DELETED]
         return sorted({(entry["shard"], entry["seq"]) for entry in self.approved if entry["outcome"] in _ROWS_NEEDED})

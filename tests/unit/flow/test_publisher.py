@@ -311,14 +311,11 @@ class Busy(MemoryTarget):
     meanwhile: Callable[[], None] | None = None
     before_commit: Callable[[], object] | None = None
 
-    def prepare(self) -> None:
-        super().prepare()
+    @contextmanager
+    def publishing(self, token: Token, patience: timedelta) -> Iterator[MemoryPublishing]:
         if self.meanwhile:
             self.meanwhile()
             self.meanwhile = None
-
-    @contextmanager
-    def publishing(self, token: Token, patience: timedelta) -> Iterator[MemoryPublishing]:
         with super().publishing(token, patience) as publishing:
             publishing.after_apply = self.before_commit
             yield publishing

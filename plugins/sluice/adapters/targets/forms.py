@@ -16,6 +16,7 @@ from sluice.model.spec import SyncSpec
 
 _AT: Final = sql.Placeholder("at")
 """When the publication was applied."""
+_PRIVILEGES: Final = frozenset({"select", "insert", "update"})
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,10 @@ class Form(Protocol):
     """The columns of the primary key."""
     key_of_live: tuple[str, ...]
     """The columns that are unique among the live rows alone; none: the primary key says it all."""
+    checks: tuple[sql.Composed, ...]
+    """What holds for each row."""
+    privileges: frozenset[str]
+    """What has to be granted on the table."""
 
     def live(self, row: str) -> sql.Composable:
         """Return the condition that the table's row aliased `row` is what an object is now."""
@@ -54,12 +59,14 @@ class UpsertForm:
     """One row for each object; a deletion marks it or removes it."""
 
     key_of_live: tuple[str, ...] = ()
+    checks: tuple[sql.Composed, ...] = ()
 
-    def __init__(self, names: TableNames, *, soft_deletes: bool) -> None:
+    def __init__(self, names: TableNames, deletes: str) -> None:
         self._names = names
-        self._soft_deletes = soft_deletes
+        self._soft_deletes = deletes == "soft"
+        self.privileges = _PRIVILEGES | {"delete"} if deletes == "hard" else _PRIVILEGES
         mark = OwnColumn(DELETED_AT, "When its deletion was published; null while the supplier has it.")
-        self.own: tuple[OwnColumn, ...] = (mark,) if soft_deletes else ()
+        self.own: tuple[OwnColumn, ...] = (mark,) if self._soft_deletes else ()
         self.key = names.key
 
     def live(self, row: str) -> sql.Composable:
@@ -111,6 +118,10 @@ class HistoryForm:
         OwnColumn(VALID_FROM, "When this version was published.", is_required=True),
         OwnColumn(VALID_TO, "When a later version, or the object's deletion, was published; null while this one is valid."),
     )
+    checks: tuple[sql.Composed, ...] = (
+        sql.SQL("check ({} < {})").format(sql.Identifier(VALID_FROM), sql.Identifier(VALID_TO)),
+    )
+    privileges = _PRIVILEGES
 
     def __init__(self, names: TableNames) -> None:
         self._names = names
@@ -151,4 +162,4 @@ def form_of(spec: SyncSpec, names: TableNames) -> Form:
     """Return the form that a spec declares for its table."""
     if spec.target.form == "history":
         return HistoryForm(names)
-    return UpsertForm(names, soft_deletes=spec.target.deletes == "soft")
+    return UpsertForm(names, spec.target.deletes)

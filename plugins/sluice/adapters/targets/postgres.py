@@ -25,18 +25,10 @@ class PostgresTarget:
         self._sync = spec.sync
         self._table = TargetTable(spec)
 
-    def check(self) -> None:
-        """Raise `TargetMismatch` if the table is there and does not fit the spec."""
+    def check(self) -> tuple[str, ...]:
+        """Return what the next publication will do to the table; raise `TargetMismatch` if it may not do all that is needed."""
         with self._database.transaction() as connection:
-            self._table.check(connection.cursor())
-
-    def prepare(self) -> None:
-        """Create the table if it is missing; raise `TargetMismatch` if it does not fit."""
-        with self._database.transaction() as connection:
-            cursor = connection.cursor()
-            self._table.lock(cursor)
-            self._table.create(cursor)
-            self._table.check(cursor)
+            return self._table.check(connection.cursor())
 
     @contextmanager
     def held(self, keys: Sequence[ObjectKey] | None = None) -> Iterator[Iterator[Held]]:

@@ -50,6 +50,10 @@ class PostgresPublishing:
 
     def load(self, diff: bytes, *, with_deletes: bool) -> list[tuple[ShardKey, int]]:
         """Load the reviewed diff, less what the ledger has outrun; return the (shard, seq) of the rows it needs."""
+        if self._table.exists(self._cursor):
+            self._table.check(self._cursor)
+        else:
+            self._table.evolve(self._cursor)
         self._run("create_approved")
         columns = sql.SQL(", ").join(sql.SQL("{} text").format(sql.Identifier(field.name)) for field in self._table.fields)
         self._cursor.execute(sql.SQL(_SQL["create_incoming"]).format(columns))
@@ -95,6 +99,8 @@ class PostgresPublishing:
         """Write rows, ledger, events and the publication; raise `ApprovalVoid` if a row is not as reviewed."""
         if strangers := [row["key"] for row in self._run("not_as_reviewed")]:
             raise ApprovalVoid(f"{ApprovalVoid.__doc__} First of them: {', '.join(strangers)}")
+        # Only now: who alters a table shuts its readers out until the commit.
+        self._table.evolve(self._cursor)
         counts = {row["outcome"]: row["objects"] for row in self._run("outcomes")}
         row = self._run(
             "add_publication",

@@ -2,24 +2,81 @@
 -- One writer at a time for each target table, whoever it belongs to; held until the transaction ends.
 select pg_advisory_xact_lock(hashtextextended('sluice:' || %(table)s, 0))
 
+-- name: be_impatient
+-- Who waits to alter a table holds up all who come after, readers included: so not for long.
+select set_config('lock_timeout', %(patience)s, true)
+
+-- name: place
+-- Whether there is a schema for the table, and what we may do there.
+select
+    current_user as role,
+    n.oid is not null as has_schema,
+    coalesce(has_schema_privilege(n.oid, 'usage'), true) as may_use,
+    coalesce(has_schema_privilege(n.oid, 'create'), has_database_privilege(current_database(), 'create')) as may_create
+from (select) one
+left join pg_catalog.pg_namespace n on n.nspname = %(schema)s
+
+-- name: relation
+-- What goes by the table's name.
+select
+    c.oid as id,
+    c.relkind::text as kind,
+    c.relispartition as is_partition,
+    pg_has_role(c.relowner, 'usage') as is_ours,
+    obj_description(c.oid, 'pg_class') as comment,
+    array(
+        select privilege from unnest(array['select', 'insert', 'update', 'delete']) privilege
+        where not has_table_privilege(c.oid, privilege)
+    ) as lacking
+from pg_catalog.pg_class c
+join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+where n.nspname = %(schema)s and c.relname = %(table)s
+
 -- name: columns
--- The columns of a table, their types, and whether an insert has to give a value.
+-- The columns of a table, and what a type cannot be changed under.
 select
     a.attname as name,
     format_type(a.atttypid, a.atttypmod) as type,
-    a.attnotnull and not a.atthasdef and a.attidentity = '' and a.attgenerated = '' as needs_value
+    not a.attnotnull as takes_null,
+    a.atthasdef or a.attidentity <> '' or a.attgenerated <> '' as fills_itself,
+    a.attidentity = 'a' or a.attgenerated <> '' as takes_nothing,
+    col_description(a.attrelid, a.attnum) as comment,
+    array(
+        select distinct
+            case
+                when r.oid is not null then pg_describe_object('pg_class'::regclass, r.ev_class, 0)
+                when f.oid is not null then pg_describe_object('pg_class'::regclass, f.adrelid, f.adnum)
+                else pg_describe_object(d.classid, d.objid, d.objsubid)
+            end
+        from pg_catalog.pg_depend d
+        left join pg_catalog.pg_rewrite r on d.classid = 'pg_rewrite'::regclass and r.oid = d.objid
+        left join pg_catalog.pg_attrdef f
+            on d.classid = 'pg_attrdef'::regclass and f.oid = d.objid and (f.adrelid, f.adnum) <> (a.attrelid, a.attnum)
+        where d.refclassid = 'pg_class'::regclass and d.refobjid = a.attrelid and d.refobjsubid = a.attnum
+            and (
+                r.oid is not null or f.oid is not null
+                or d.classid in ('pg_trigger'::regclass, 'pg_policy'::regclass, 'pg_proc'::regclass, 'pg_publication_rel'::regclass)
+            )
+        union all
+        select 'the partitioning of the table' from pg_catalog.pg_partitioned_table p
+        where p.partrelid = a.attrelid and a.attnum = any(p.partattrs)
+    ) as dependents
 from pg_catalog.pg_attribute a
-join pg_catalog.pg_class c on c.oid = a.attrelid
-join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-where n.nspname = %(schema)s and c.relname = %(table)s and a.attnum > 0 and not a.attisdropped
+where a.attrelid = %(id)s and a.attnum > 0 and not a.attisdropped
 
--- name: unique_keys
--- The columns of each unique key that an upsert can rely on.
-select array_agg(a.attname::text) as columns
+-- name: keys
+-- The unique keys of a table that can be relied on at once: their columns, their condition, and what they are called.
+select
+    array(
+        select a.attname::text from unnest(i.indkey::int2[]) with ordinality k (attnum, place)
+        join pg_catalog.pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum
+        where k.place <= i.indnkeyatts order by k.place
+    ) as columns,
+    pg_get_expr(i.indpred, i.indrelid) as condition,
+    c.relname::text as index,
+    o.conname::text as constraint
 from pg_catalog.pg_index i
-join pg_catalog.pg_class c on c.oid = i.indrelid
-join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum = any(i.indkey)
-where n.nspname = %(schema)s and c.relname = %(table)s and i.indisunique and i.indisvalid and i.indpred is null
-    and i.indexprs is null
-group by i.indexrelid
+join pg_catalog.pg_class c on c.oid = i.indexrelid
+left join pg_catalog.pg_constraint o on o.conindid = i.indexrelid and o.conrelid = i.indrelid and o.contype in ('p', 'u')
+where i.indrelid = %(id)s and i.indisunique and i.indisvalid and i.indimmediate and i.indexprs is null
+order by c.relname
