@@ -35,6 +35,7 @@
     │   ├── ReviewNotApproved       publish was asked for without an approval
     │   │   └── ReviewWaiting       a person has yet to decide
     │   ├── DecisionRefused         an answer that may not be given about this review, or not by this person
+    │   ├── NotUndoable             a publication that cannot be taken back, or not any more
     │   ├── TargetMismatch          the table differs from what the spec declares
     │   ├── WaitedInVain            the run of the same request did not end in time
     │   ├── RunIncomplete           a run that ended failed, or with shards missing
@@ -238,6 +239,10 @@ class ReviewWaiting(ReviewNotApproved):
 
 class DecisionRefused(Permanent):
     """This answer may not be given; nothing was recorded, and the review keeps waiting."""
+
+
+class NotUndoable(Permanent):
+    """The publication cannot be taken back."""
 
 
 class TargetMismatch(Permanent):

@@ -19,6 +19,7 @@ class ArtifactKind(StrEnum):
     DIFF = "diff"
     EVIDENCE = "evidence"
     UNDO = "undo"
+    CONFLICTS = "conflicts"
     REPORT = "report"
 
 

@@ -79,6 +79,7 @@ class Publication(Frozen):
     run: RunId
     counts: dict[Outcome, int]
     approved_by: str | None = Field(default=None, description="who let it pass, or `policy`; None: published by an old release")
+    undo_key: str | None = Field(default=None, description="the artifact that holds what was before")
     undoes: PublicationId | None = Field(default=None, description="the publication it took back")
     rolled_back_by: PublicationId | None = Field(default=None, description="the publication that took it back")
     applied_at: datetime

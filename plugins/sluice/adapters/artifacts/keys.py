@@ -26,6 +26,7 @@ _EXTENSIONS: Final = {
     ArtifactKind.REJECTS: "json",
     ArtifactKind.DIFF: "parquet",
     ArtifactKind.UNDO: "parquet",
+    ArtifactKind.CONFLICTS: "json",
     ArtifactKind.EVIDENCE: "json",
     ArtifactKind.REPORT: "html",
 }

@@ -29,6 +29,7 @@ def publication_from_row(row: DictRow) -> Publication:
         run=RunId(row["run"]),
         counts={Outcome(name): number for name, number in row["counts"].items()},
         approved_by=row["approved_by"],
+        undo_key=row["undo_key"],
         undoes=PublicationId(row["undoes"]) if row["undoes"] is not None else None,
         rolled_back_by=PublicationId(row["rolled_back_by"]) if row["rolled_back_by"] is not None else None,
         applied_at=row["applied_at"],

@@ -14,7 +14,7 @@ comment on column sluice_state.run.undoes is 'The publication that a rollback ta
 alter table sluice_state.artifact
     drop constraint artifact_kind_check,
     add constraint artifact_kind_check
-        check (kind in ('spec', 'run', 'raw', 'rows', 'rejects', 'diff', 'evidence', 'undo', 'report'));
+        check (kind in ('spec', 'run', 'raw', 'rows', 'rejects', 'diff', 'evidence', 'undo', 'conflicts', 'report'));
 
 alter table sluice_state.review
     add column evidence jsonb check (jsonb_typeof(evidence) = 'object'),
