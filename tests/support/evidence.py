@@ -57,6 +57,7 @@ def some_profile(word: str, rows: tuple[int, ...]) -> Profile:
                 high="29",
                 quantiles=((0.05, "2"), (0.25, "8"), (0.5, "14"), (0.75, "19"), (0.95, "26")),
                 histogram=bins,
+                deciles=bins,
             ),
             FieldProfile(field="name", kind=FieldKind.CATEGORY, nulls=0, distinct=2, categories={word: rows[0], "": rows[1]}),
             FieldProfile(field="tags", kind=FieldKind.OTHER, nulls=1, distinct=90, low=word, high=word),

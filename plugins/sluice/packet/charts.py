@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
-from sluice.model.evidence import Bin, FieldProfile, Profile, ShardCount
+from sluice.model.evidence import Bin, FieldProfile, ShardCount
 from sluice.packet.words import share
 
 WIDTH: Final = 460.0
@@ -16,6 +16,18 @@ _GAP: Final = 0.12
 _LABELS: Final = 4
 """Edges of a histogram that are written below it, at most."""
 MOST_CATEGORIES: Final = 12
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A field's profile, and of how many rows it is."""
+
+    field: FieldProfile
+    rows: int
+
+    def shares(self, bins: Sequence[Bin]) -> list[float]:
+        """Return the shares of the rows, from 0 to 1, that are in these bins."""
+        return [each.rows / self.rows for each in bins]
 
 
 @dataclass(frozen=True)
@@ -41,7 +53,7 @@ class Histogram:
 
 @dataclass(frozen=True)
 class Category:
-    """One value and its share of the rows, before and now, from 0 to 1; None: not among the most frequent ones then."""
+    """Some rows with a value in common, and their share, before and now, from 0 to 1; None: it was not counted then."""
 
     value: str
     before: float | None
@@ -59,44 +71,50 @@ class History:
     words: str
 
 
-def histogram(now: Sequence[Bin], before: Sequence[Bin], spell: Callable[[float], str]) -> Histogram | None:
-    """Lay out two histograms over the same bins, each bin as wide as the next; None if their bins differ, or there are none.
+def histogram(now: Counted, before: Counted, spell: Callable[[float], str]) -> Histogram | None:
+    """Lay out two histograms over the deciles of the one before, each bin as wide as the next; None if the bins differ.
 
-    Bins are often deciles, of most different spans: to scale, the narrow ones would be needles.
+    To scale, the narrow ones of most deciles would be needles. Shares are of all rows, null or not.
     """
-    if not now or (before and [(b.low, b.high) for b in before] != [(b.low, b.high) for b in now]):
+    bins, old_bins = now.field.histogram, before.field.deciles
+    if not bins or [each.low for each in bins[1:]] != [each.low for each in old_bins[1:]]:
         return None
-    then, today = _shares(before), _shares(now)
+    then, today = before.shares(old_bins), now.shares(bins)
     highest = max((*then, *today)) or 1.0
-    place = WIDTH / len(now)
+    place = WIDTH / len(bins)
     width = place * (1 - _GAP) / 2
-    edges = [now[0].low, *(each.high for each in now)]
-    step = max(1, -(-len(now) // _LABELS))
-    spans = (f"{spell(each.low)} to {spell(each.high)}" for each in now)
-    was = [f"{each:.1%} before, " for each in then] or [""] * len(now)
+    edges = [bins[0].low, *(each.high for each in bins)]
+    step = max(1, -(-len(bins) // _LABELS))
+    spans = (f"{spell(each.low)} to {spell(each.high)}" for each in bins)
     return Histogram(
         before=tuple(Bar(place * (i + _GAP / 2), HEIGHT * each / highest, width) for i, each in enumerate(then)),
         now=tuple(Bar(place * (i + _GAP / 2) + width, HEIGHT * each / highest, width) for i, each in enumerate(today)),
         edges=tuple((place * i, spell(edges[i])) for i in range(0, len(edges), step)),
-        words="; ".join(f"{span}: {old}{new:.1%} now" for span, old, new in zip(spans, was, today, strict=True)),
+        words="; ".join(f"{span}: {old:.1%} before, {new:.1%} now" for span, old, new in zip(spans, then, today, strict=True)),
     )
 
 
-def categories(now: FieldProfile, profile: Profile, before: FieldProfile | None, baseline: Profile | None) -> list[Category]:
-    """Lay out the most frequent values of a field, those of either profile, the largest share first."""
-    old = {} if before is None else before.categories
-    rows, old_rows = profile.looked_at, baseline.looked_at if baseline else 0
-    known = sorted({*now.categories, *old}, key=lambda value: (-_largest(value, now, rows, old, old_rows), value))
-    return [
-        Category(
-            value=value,
-            before=_part(old.get(value), old_rows),
-            now=_part(now.categories.get(value), rows),
-            before_words=_part_words(old.get(value), old_rows),
-            now_words=_part_words(now.categories.get(value), rows),
-        )
-        for value in known[:MOST_CATEGORIES]
-    ]
+def categories(now: Counted, before: Counted) -> list[Category]:
+    """Lay out the most frequent values of a field, those of either side, the largest share first."""
+    new, old = now.field.categories, before.field.categories
+
+    def largest(value: str) -> float:
+        return max(new.get(value, 0) / now.rows, old.get(value, 0) / before.rows)
+
+    known = sorted({*new, *old}, key=lambda value: (-largest(value), value))
+    return [_category(value, old.get(value), before, new.get(value), now) for value in known[:MOST_CATEGORIES]]
+
+
+def nulls(now: Counted, before: Counted) -> Category:
+    """Lay out how many rows have no value."""
+    return _category("", before.field.nulls, before, now.field.nulls, now)
+
+
+def others(shown: Sequence[Category], now: Counted, before: Counted) -> Category:
+    """Lay out how many rows have another value than those shown, and than null."""
+    old = sum(before.field.categories.get(each.value, 0) for each in shown)
+    new = sum(now.field.categories.get(each.value, 0) for each in shown)
+    return _category("", max(before.rows - before.field.nulls - old, 0), before, max(now.rows - now.field.nulls - new, 0), now)
 
 
 def history(shard: ShardCount) -> History:
@@ -111,18 +129,15 @@ def history(shard: ShardCount) -> History:
     )
 
 
-def _shares(bins: Sequence[Bin]) -> list[float]:
-    rows = sum(each.rows for each in bins) or 1
-    return [each.rows / rows for each in bins]
+def _category(value: str, old: int | None, before: Counted, new: int | None, now: Counted) -> Category:
+    return Category(
+        value=value,
+        before=None if old is None else old / before.rows,
+        now=None if new is None else new / now.rows,
+        before_words=_words(old, before.rows),
+        now_words=_words(new, now.rows),
+    )
 
 
-def _part(rows: int | None, of: int) -> float | None:
-    return None if rows is None else rows / max(of, 1)
-
-
-def _part_words(rows: int | None, of: int) -> str:
+def _words(rows: int | None, of: int) -> str:
     return "–" if rows is None else share(rows, of)  # noqa: RUF001 - a dash for people
-
-
-def _largest(value: str, now: FieldProfile, rows: int, old: dict[str, int], old_rows: int) -> float:
-    return max(now.categories.get(value, 0) / max(rows, 1), old.get(value, 0) / max(old_rows, 1))

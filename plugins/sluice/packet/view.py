@@ -1,6 +1,6 @@
 """Evidence in, what its page shows of it out: bounded, whatever the supplier sends, and in the order it is read."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -10,7 +10,7 @@ from sluice.model.evidence import Drift, Evidence, FieldKind, FieldProfile, Obje
 from sluice.model.ledger import Outcome
 from sluice.model.review import Figures
 from sluice.model.spec import SyncSpec
-from sluice.packet.charts import Category, Histogram, History, categories, histogram, history
+from sluice.packet.charts import Category, Counted, Histogram, History, categories, histogram, history, nulls, others
 from sluice.packet.words import edge, is_time, share
 
 MOST_VALUES: Final = 20
@@ -56,6 +56,8 @@ class Drifted:
     is_over: bool
     histogram: Histogram | None
     categories: list[Category]
+    others: Category | None
+    nulls: Category | None
 
 
 @dataclass(frozen=True)
@@ -138,42 +140,43 @@ def _groups(figures: Figures, samples: Sequence[ObjectSample]) -> list[Group]:
 
 
 def _drifts(spec: SyncSpec, evidence: Evidence, limit: float) -> list[Drifted]:
-    now, before = _by_name(evidence.profile), _by_name(evidence.baseline)
+    now, before = _counted(evidence.profile), _counted(evidence.baseline)
+    plotted = [drift.field for drift in evidence.drifts[:_PLOTS] if drift.field in now and drift.field in before]
     return [
-        Drifted(
-            drift=drift,
-            is_over=drift.value > limit,
-            histogram=_histogram(spec, drift.field, now, before) if place < _PLOTS else None,
-            categories=_categories(evidence, drift.field, now, before) if place < _PLOTS else [],
-        )
-        for place, drift in enumerate(evidence.drifts)
+        _drifted(spec, drift, limit, now[drift.field], before[drift.field])
+        if drift.field in plotted
+        else Drifted(drift, drift.value > limit, None, [], None, None)
+        for drift in evidence.drifts
     ]
 
 
-_Profiles = dict[str, FieldProfile]
+def _drifted(spec: SyncSpec, drift: Drift, limit: float, now: Counted, before: Counted) -> Drifted:
+    bars = histogram(now, before, partial(edge, of_time=is_time(spec, drift.field)))
+    values = [] if bars else categories(now, before)
+    return Drifted(
+        drift=drift,
+        is_over=drift.value > limit,
+        histogram=bars,
+        categories=values,
+        others=others(values, now, before) if values else None,
+        nulls=nulls(now, before),
+    )
 
 
-def _by_name(profile: Profile | None) -> _Profiles:
-    return {} if profile is None else {field.field: field for field in profile.fields}
-
-
-def _histogram(spec: SyncSpec, name: str, now: _Profiles, before: _Profiles) -> Histogram | None:
-    spell: Callable[[float], str] = partial(edge, of_time=is_time(spec, name))
-    return histogram(now[name].histogram, before[name].histogram, spell) if name in now and name in before else None
-
-
-def _categories(evidence: Evidence, name: str, now: _Profiles, before: _Profiles) -> list[Category]:
-    return categories(now[name], evidence.profile, before.get(name), evidence.baseline) if name in now else []
+def _counted(profile: Profile | None) -> dict[str, Counted]:
+    return {} if profile is None else {field.field: Counted(field, max(profile.looked_at, 1)) for field in profile.fields}
 
 
 def _fields(evidence: Evidence) -> list[Field]:
-    before = _by_name(evidence.baseline)
+    before = _counted(evidence.baseline)
     return [
         Field(
             name=field.field,
             kind=field.kind,
             now=_summary(field, evidence.profile),
-            before=_summary(before[field.field], evidence.baseline) if evidence.baseline and field.field in before else None,
+            before=_summary(before[field.field].field, evidence.baseline)
+            if evidence.baseline and field.field in before
+            else None,
         )
         for field in evidence.profile.fields
     ]
@@ -181,14 +184,13 @@ def _fields(evidence: Evidence) -> list[Field]:
 
 def _summary(field: FieldProfile, profile: Profile) -> Summary:
     quantiles = dict(field.quantiles)
-    frequent = sorted(field.categories.items(), key=lambda each: (-each[1], each[0]))
     return Summary(
         nulls=share(field.nulls, profile.looked_at),
         distinct=field.distinct,
         low=field.low,
         high=field.high,
         quantiles=tuple(quantiles.get(part) for part in _SHARES) if quantiles else (),
-        categories=[(value, share(rows, profile.looked_at)) for value, rows in frequent[:_FREQUENT]],
+        categories=[(value, share(rows, profile.looked_at)) for value, rows in [*field.frequent.items()][:_FREQUENT]],
     )
 
 
