@@ -1,17 +1,19 @@
 """The contract of `ReviewStore`."""
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from threading import Barrier
+from typing import Any
 
 import pytest
 
 from sluice.errors import Fenced, IllegalTransition, NotFound
-from sluice.model.base import ReviewId, RunId
+from sluice.model.base import ReviewId, RunId, ShardKey
 from sluice.model.lifecycle import Step, Verdict
 from sluice.model.review import Choice, Review
-from sluice.model.run import Run
+from sluice.model.run import Mode, Run
 from tests.contract.conftest import Stores
-from tests.support.nouns import MINUTE, POLICY, a_decision, a_review, a_run
+from tests.support.nouns import MINUTE, POLICY, a_decision, a_review, a_run, plans
 
 RUN = RunId("run-1")
 
@@ -52,12 +54,83 @@ def test_a_newer_review_of_the_run_supersedes_what_waits(stores: Stores, run: Ru
     assert latest.id == "r3"
 
 
-def test_reviews_of_other_runs_stay_open(stores: Stores, run: Run) -> None:
-    """Superseding is a matter within one run."""
-    other = stores.runs.open(a_run("run-2", request_key="another"), POLICY)
+def another(stores: Stores, name: str = "run-2", **facts: Any) -> Run:
+    """Another run, which was admitted later."""
+    return stores.runs.open(a_run(name, request_key=name, **facts), POLICY)
+
+
+@pytest.mark.parametrize("verdict", [Verdict.NEEDS_HUMAN, Verdict.BLOCKED, Verdict.AUTO_APPROVED])
+def test_a_newer_review_supersedes_those_of_older_runs_that_it_covers(stores: Stores, run: Run, verdict: Verdict) -> None:
+    """Whatever is thought of the newer one: the older state of things is asked about no more, and knows its successor."""
     stores.reviews.save(a_review("r1"), run)
-    stores.reviews.save(a_review("r2", run="run-2"), other)
-    assert stores.reviews.get(ReviewId("r1")).verdict is Verdict.NEEDS_HUMAN
+    stores.reviews.save(a_review("r2", run="run-2", verdict=verdict), another(stores))
+    superseded = stores.reviews.get(ReviewId("r1"))
+    assert (superseded.verdict, superseded.superseded_by) == (Verdict.SUPERSEDED, "r2")
+    assert stores.reviews.superseded_by(ReviewId("r2")) == [superseded]
+    assert stores.reviews.get(ReviewId("r2")).verdict is verdict
+
+
+def test_what_a_newer_review_does_not_cover_stays_open(stores: Stores, run: Run) -> None:
+    """Another sync, and a part of the shards, say nothing about the rest; nor does an older run whose review comes late."""
+    stores.reviews.save(a_review("r1"), run)
+    stores.reviews.save(a_review("r2", run="run-2", sync="rates"), another(stores, sync="rates"))
+    stores.reviews.save(a_review("r3", run="run-3"), another(stores, "run-3", shards=(ShardKey("paris"),)))
+    stores.reviews.save(a_review("r4"), run)
+    assert [review.id for review in stores.reviews.waiting()] == ["r2", "r3", "r4"]
+
+
+@pytest.mark.parametrize(("mark", "is_covered"), [("1", True), ("2", False)])
+def test_an_incremental_review_covers_what_began_at_the_same_watermarks(stores: Stores, mark: str, *, is_covered: bool) -> None:
+    """Once they have moved, what the older run had found is asked for no more."""
+    names = ["run-1", "run-2"]
+    runs = [another(stores, name, mode=Mode.INCREMENTAL) for name in names]
+    for opened, watermark in zip(runs, ("1", mark), strict=True):
+        stores.shards.plan(opened, plans("paris", "rome"), {ShardKey("paris"): watermark})
+    for name, opened in zip(names, runs, strict=True):
+        stores.reviews.save(a_review(f"r of {name}", run=name), opened)
+    assert (stores.reviews.get(ReviewId("r of run-1")).verdict is Verdict.SUPERSEDED) is is_covered
+
+
+def test_answers_that_were_given_outlive_newer_reviews(stores: Stores, run: Run) -> None:
+    """What is decided is no longer asked about, so nothing takes its place."""
+    stores.reviews.save(a_review("r1"), run)
+    decided = stores.reviews.decide(ReviewId("r1"), a_decision())
+    stores.reviews.save(a_review("r2", run="run-2"), another(stores))
+    assert stores.reviews.get(ReviewId("r1")) == decided
+    assert stores.reviews.superseded_by(ReviewId("r2")) == []
+
+
+@pytest.mark.parametrize("choice", list(Choice))
+def test_a_superseded_review_takes_no_answer(stores: Stores, run: Run, choice: Choice) -> None:
+    """Whoever gives one is told which review to look at, and of which run."""
+    stores.reviews.save(a_review("r1"), run)
+    stores.reviews.save(a_review("r2", run="run-2"), another(stores))
+    with pytest.raises(IllegalTransition, match="review r1 is superseded by review r2 of run run-2"):
+        stores.reviews.decide(ReviewId("r1"), a_decision(choice))
+    assert stores.reviews.get(ReviewId("r1")).decision is None
+
+
+def test_two_runs_are_reviewed_and_one_is_decided_at_once(stores: Stores, run: Run) -> None:
+    """None of the three waits for the others for ever, and the older review has one end."""
+    stores.reviews.save(a_review("r1"), run)
+    second, third = another(stores), another(stores, "run-3")
+    start = Barrier(3)
+
+    def save(name: str, of: Run) -> None:
+        start.wait(timeout=30)
+        stores.reviews.save(a_review(name, run=of.id), of)
+
+    def answer() -> None:
+        start.wait(timeout=30)
+        with suppress(IllegalTransition):
+            stores.reviews.decide(ReviewId("r1"), a_decision())
+
+    with ThreadPoolExecutor(3) as people:
+        work = [people.submit(save, "r2", second), people.submit(save, "r3", third), people.submit(answer)]
+        for done in work:
+            done.result(timeout=30)
+    assert stores.reviews.get(ReviewId("r1")).verdict in {Verdict.APPROVED, Verdict.SUPERSEDED}
+    assert stores.reviews.get(ReviewId("r3")).verdict is Verdict.NEEDS_HUMAN
 
 
 def test_saving_under_an_older_token_is_fenced(stores: Stores, run: Run) -> None:
@@ -141,10 +214,10 @@ def test_of_two_opposite_answers_at_once_one_stands(stores: Stores, run: Run) ->
 def test_waiting_reviews_come_oldest_first(stores: Stores, run: Run) -> None:
     """What waits longest stands on top; what policy or a person decided is not there."""
     rates = stores.runs.open(a_run("run-2", request_key="2", sync="rates"), POLICY)
-    third = stores.runs.open(a_run("run-3", request_key="3"), POLICY)
+    third = stores.runs.open(a_run("run-3", request_key="3", sync="offers"), POLICY)
     stores.reviews.save(a_review("r1", verdict=Verdict.BLOCKED), run)
     stores.reviews.save(a_review("r2", run="run-2", sync="rates"), rates)
-    stores.reviews.save(a_review("r3", run="run-3", verdict=Verdict.AUTO_APPROVED), third)
+    stores.reviews.save(a_review("r3", run="run-3", sync="offers", verdict=Verdict.AUTO_APPROVED), third)
     assert [review.id for review in stores.reviews.waiting()] == ["r1", "r2"]
     assert [review.id for review in stores.reviews.waiting("rates")] == ["r2"]
     stores.reviews.decide(ReviewId("r1"), a_decision())

@@ -93,6 +93,7 @@ ASKED: dict[str, Asked] = {
     "PostgresReviewStore.get": Asked((REVIEW,), NotFound),
     "PostgresReviewStore.latest": Asked((RUN,), None),
     "PostgresReviewStore.save": Asked((a_review("r1"), a_run()), NotFound),
+    "PostgresReviewStore.superseded_by": Asked((REVIEW,), []),
     "PostgresReviewStore.waiting": Asked((), []),
     "PostgresRunStore.end": Asked((a_run(), RunEvent.FAIL), NotFound),
     "PostgresRunStore.enter": Asked((RUN, Step.FETCH, MINUTE), NotFound),

@@ -89,6 +89,7 @@ class Review(Frozen):
     evidence: Pointer | None = Field(default=None, description="what a person decides by; None: made before there was any")
     report: Pointer | None = Field(default=None, description="the packet, to be read offline; None as above")
     decision: Decision | None = None
+    superseded_by: ReviewId | None = Field(default=None, description="the newer review that has taken its place")
     state_version: int = REVIEW_STATE_VERSION
     created_at: datetime
 
@@ -103,3 +104,12 @@ class Review(Frozen):
     def covers(self, shards: Sequence[Shard]) -> bool:
         """Whether all shards of its run that have succeeded by now had done so when it was made."""
         return sum(shard.status is not ShardStatus.SUCCEEDED for shard in shards) >= self.figures.shards_failed
+
+
+def no_longer_waits(review: Review, successor: Review | None) -> str:
+    """Return what to tell whoever answers a review that waits no longer; `successor` has superseded it, if it is known."""
+    if review.superseded_by is not None:
+        of_run = f" of run {successor.run}" if successor is not None else ""
+        return f"review {review.id} is superseded by review {review.superseded_by}{of_run}: decide about that one"
+    given_by = f", by {review.decision.by} at {review.decision.at:%Y-%m-%dT%H:%M:%SZ}" if review.decision else ""
+    return f"review {review.id} is {review.verdict}{given_by}: it no longer waits, and the answer changes nothing"

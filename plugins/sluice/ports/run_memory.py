@@ -114,7 +114,8 @@ class ReviewStore(Protocol):
     def save(self, review: Review, run: Run) -> Review:
         """Insert the review; the same id is returned as stored, decision and all. `Fenced` on an older run token.
 
-        Earlier reviews of the same run that still wait are superseded.
+        Reviews that still wait are superseded by it: those of the same run, and those of older runs of the sync that it
+        covers (see `guard.supersession`).
         """
 
     def get(self, review: ReviewId) -> Review:
@@ -126,10 +127,13 @@ class ReviewStore(Protocol):
     def waiting(self, sync: str | None = None) -> list[Review]:
         """Return the reviews that wait for a decision, oldest first."""
 
+    def superseded_by(self, review: ReviewId) -> list[Review]:
+        """Return the reviews whose place that one has taken, oldest first."""
+
     def decide(self, review: ReviewId, decision: Decision) -> Review:
         """Record the decision and move the verdict; the same choice again changes nothing.
 
-        Raises `IllegalTransition`, naming the present verdict and who gave it, if the review no longer waits.
+        Raises `IllegalTransition`, naming the present verdict and whose it is, if the review no longer waits.
         """
 
 

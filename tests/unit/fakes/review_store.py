@@ -1,9 +1,10 @@
 """Reviews in memory."""
 
 from sluice.errors import IllegalTransition, NotFound
+from sluice.guard.supersession import Reviewed, covers
 from sluice.model.base import ReviewId, RunId
 from sluice.model.lifecycle import REVIEW_TRANSITIONS, WAITING_VERDICTS, ReviewEvent, advance
-from sluice.model.review import Decision, Review
+from sluice.model.review import Decision, Review, no_longer_waits
 from sluice.model.run import Run
 from tests.unit.fakes.memory import Memory
 
@@ -22,11 +23,22 @@ class MemoryReviewStore:
             if review.id in reviews:
                 return reviews[review.id]
             for older in list(reviews.values()):
-                if older.run == review.run and older.verdict in WAITING_VERDICTS:
+                if older.verdict in WAITING_VERDICTS and self._gives_way(older, review):
                     verdict = advance(REVIEW_TRANSITIONS, older.verdict, ReviewEvent.SUPERSEDE)
-                    reviews[older.id] = older.model_copy(update={"verdict": verdict})
+                    reviews[older.id] = older.model_copy(update={"verdict": verdict, "superseded_by": review.id})
             reviews[review.id] = review
             return review
+
+    def _gives_way(self, older: Review, newer: Review) -> bool:
+        if older.run == newer.run:
+            return True
+        admitted = list(self._memory.runs)
+        is_older = older.sync == newer.sync and admitted.index(older.run) < admitted.index(newer.run)
+        return is_older and covers(self._reviewed(newer), self._reviewed(older))
+
+    def _reviewed(self, review: Review) -> Reviewed:
+        marks = {shard.key: shard.watermark for shard in self._memory.of_run(review.run)}
+        return Reviewed(self._memory.run(review.run), review.figures, marks)
 
     def get(self, review: ReviewId) -> Review:
         """Return the review."""
@@ -49,6 +61,11 @@ class MemoryReviewStore:
             waiting = [review for review in self._memory.reviews.values() if review.verdict in WAITING_VERDICTS]
             return [review for review in waiting if sync is None or review.sync == sync]
 
+    def superseded_by(self, review: ReviewId) -> list[Review]:
+        """Return the reviews whose place that one has taken."""
+        with self._memory.lock:
+            return [older for older in self._memory.reviews.values() if older.superseded_by == review]
+
     def decide(self, review: ReviewId, decision: Decision) -> Review:
         """Record the decision and move the verdict."""
         with self._memory.lock:
@@ -56,8 +73,7 @@ class MemoryReviewStore:
             if present.decision is not None and present.decision.choice is decision.choice:
                 return present
             if present.verdict not in WAITING_VERDICTS:
-                by = f", by {present.decision.by}" if present.decision else ""
-                raise IllegalTransition(f"review {review} is {present.verdict}{by}: it no longer waits")
+                raise IllegalTransition(no_longer_waits(present, self._memory.reviews.get(present.superseded_by or review)))
             verdict = advance(REVIEW_TRANSITIONS, present.verdict, decision.choice.event)
             decided = present.model_copy(update={"verdict": verdict, "decision": decision})
             self._memory.reviews[review] = decided

@@ -10,7 +10,7 @@ from sluice.adapters.postgres import Transactions
 from sluice.adapters.queries import Queries
 from sluice.adapters.state import flights, journal, redos
 from sluice.adapters.state.columns import failure_columns
-from sluice.adapters.state.reviews import review_from_row
+from sluice.adapters.state.review_rows import review_from_row
 from sluice.adapters.state.run_rows import columns_of, run_from_row
 from sluice.adapters.state.shards import shard_from_row
 from sluice.errors import NotFound, StateUnreadable

@@ -8,11 +8,34 @@ values (
 on conflict (id) do nothing
 returning id
 
+-- name: waiting_of
+-- The reviews of some runs that wait, locked, oldest first.
+select review.*, choice, decided_by, via, comment, deletes_at_most, at
+from sluice_state.review left join sluice_state.decision on decision.review = review.id
+where run = any(%(runs)s) and verdict = any(%(sources)s) order by ordinal for update of review
+
+-- name: lock_older
+-- Lock the runs of a sync that were admitted before one and whose reviews wait, before those reviews.
+select older.* from sluice_state.run older
+join sluice_state.run on run.id = %(run)s and run.sync = older.sync and run.ordinal > older.ordinal
+where exists (select from sluice_state.review where review.run = older.id and verdict = any(%(sources)s))
+order by older.ordinal for update of older
+
+-- name: watermarks
+-- From where on the shards of some runs were asked for.
+select run, key, watermark from sluice_state.shard where run = any(%(runs)s)
+
 -- name: supersede
--- Let a newer review of a run take the place of those that wait.
-update sluice_state.review set verdict = %(verdict)s
-where run = %(run)s and id <> %(id)s and verdict = any(%(sources)s)
-returning id, verdict
+-- Let a newer review take the place of some that wait.
+update sluice_state.review set verdict = %(verdict)s, superseded_by = %(successor)s
+where id = any(%(ids)s) and verdict = any(%(sources)s)
+returning id, run, verdict
+
+-- name: superseded_by
+-- The reviews whose place one has taken.
+select review.*, choice, decided_by, via, comment, deletes_at_most, at
+from sluice_state.review left join sluice_state.decision on decision.review = review.id
+where superseded_by = %(successor)s order by ordinal
 
 -- name: lock_run
 -- Lock the run of a review, before the review itself.
