@@ -8,9 +8,11 @@ from typing import Protocol
 
 from sluice.model.artifact import Pointer
 from sluice.model.base import ObjectKey, PublicationId, ReviewId, ShardKey, Token
+from sluice.model.evidence import FieldChange, ObjectSample
 from sluice.model.ledger import LedgerObject, ObjectEvent, Outcome, Publication, Remembered
 from sluice.model.review import Review
 from sluice.model.run import Run
+from sluice.model.undo import Conflict
 
 
 class Ledger(Protocol):
@@ -79,6 +81,12 @@ class Target(Protocol):
     def diffing(self) -> "AbstractContextManager[Diffing]":
         """Open a staging area of its own, which ends with the context."""
 
+    def undo_of(self, publication: PublicationId, images: bytes) -> "Undo":
+        """Hold the before-images of a publication against table and ledger, which are not written.
+
+        Raises `TargetMismatch`, naming them, if the table has lost columns that the publication had written.
+        """
+
     def publishing(self, token: Token, patience: timedelta) -> "AbstractContextManager[Publishing]":
         """Open the one transaction of a publication, with the target locked and the token checked against its fence.
 
@@ -112,6 +120,24 @@ class DiffCounts:
     moved: int
     """Objects another shard delivered than the last time."""
     outcomes: Mapping[Outcome, int]
+
+
+@dataclass(frozen=True)
+class Undo:
+    """What taking a publication back would do."""
+
+    diff: bytes
+    """As of any review; with the place of its before-image for a row that is put back, without one for one taken out."""
+    objects: int
+    """Objects of the publication."""
+    restored: int
+    """Those that nobody changed since."""
+    live_before: int
+    live_after: int
+    conflicts: Sequence[Conflict]
+    """Those that somebody did, in key order: they are left alone."""
+    changes: Sequence[FieldChange]
+    samples: Sequence[ObjectSample]
 
 
 class Diffing(Protocol):
@@ -153,6 +179,14 @@ class Publishing(Protocol):
 
     def load_rows(self, shard: ShardKey, seq: int, rows: bytes) -> None:
         """Load the rows of one rows artifact that the diff asks for."""
+
+    def load_undo(self, diff: bytes, undone: PublicationId, images: bytes, *, with_deletes: bool) -> None:
+        """Load the reviewed diff of a rollback, and the before-images of the publication it takes back.
+
+        Without deletions no row is taken out. The table itself stays as it is.
+        Raises `NotUndoable` if the publication has been taken back meanwhile, and `LedgerMoved` if one of the objects has been
+        changed.
+        """
 
     def before_images(self) -> tuple[bytes, int]:
         """Return the target's and the ledger's rows that would change or go, as they are (Parquet), and their number."""

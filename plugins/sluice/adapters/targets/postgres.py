@@ -9,11 +9,12 @@ from sluice.adapters.targets.diffing import PostgresDiffing
 from sluice.adapters.targets.holding import held
 from sluice.adapters.targets.publishing import PostgresPublishing
 from sluice.adapters.targets.reconciling import missing
+from sluice.adapters.targets.rolling_back import PostgresRollingBack
 from sluice.adapters.targets.table import TargetTable
 from sluice.errors import TargetMismatch
-from sluice.model.base import ObjectKey, Token
+from sluice.model.base import ObjectKey, PublicationId, Token
 from sluice.model.spec import SyncSpec
-from sluice.ports import Held
+from sluice.ports import Held, Undo
 
 
 class PostgresTarget:
@@ -52,11 +53,18 @@ class PostgresTarget:
             connection.execute("set transaction isolation level repeatable read")
             yield PostgresDiffing(connection, self._sync)
 
+    def undo_of(self, publication: PublicationId, images: bytes) -> Undo:
+        """Hold the before-images of a publication against one unchanging view of table and ledger."""
+        with self._database.transaction() as connection:
+            connection.execute("set transaction isolation level repeatable read")
+            return PostgresRollingBack(connection, self._spec, self._table).compare(publication, images)
+
     @contextmanager
     def publishing(self, token: Token, patience: timedelta) -> Iterator[PostgresPublishing]:
         """Open the transaction of a publication, with the target locked and the fence raised to `token`."""
         with self._database.transaction() as connection:
             end_if_idle(connection, patience)
-            publishing = PostgresPublishing(connection, self._sync, self._table)
+            rolling_back = PostgresRollingBack(connection, self._spec, self._table)
+            publishing = PostgresPublishing(connection, self._sync, self._table, rolling_back)
             publishing.take_lock(token)
             yield publishing

@@ -11,11 +11,12 @@ from psycopg.types.json import Jsonb
 from sluice.adapters.ledger.store import publication_from_row, publication_of
 from sluice.adapters.queries import Queries
 from sluice.adapters.targets.arrow_copy import copy_in, copy_out, hex_column, read_parquet, write_parquet
+from sluice.adapters.targets.rolling_back import PostgresRollingBack
 from sluice.adapters.targets.table import TargetTable
 from sluice.errors import ApprovalVoid, Fenced, LedgerMoved
 from sluice.model import rows
 from sluice.model.artifact import Pointer
-from sluice.model.base import ReviewId, ShardKey, Token
+from sluice.model.base import PublicationId, ReviewId, ShardKey, Token
 from sluice.model.ledger import Outcome, Publication
 from sluice.model.review import Review
 from sluice.model.run import Run
@@ -33,10 +34,13 @@ _UNDO_COLUMNS: Final = {
 class PostgresPublishing:
     """One publication, inside one transaction that holds the target's lock."""
 
-    def __init__(self, connection: psycopg.Connection[DictRow], sync: str, table: TargetTable) -> None:
+    def __init__(
+        self, connection: psycopg.Connection[DictRow], sync: str, table: TargetTable, rolling_back: PostgresRollingBack
+    ) -> None:
         self._cursor = connection.cursor()
         self._sync = sync
         self._table = table
+        self._rolling_back = rolling_back
 
     def take_lock(self, token: Token) -> None:
         """Wait for the target's lock and raise the fence to `token`; raise `Fenced` if somebody holds a newer one."""
@@ -54,11 +58,7 @@ class PostgresPublishing:
             self._table.check(self._cursor)
         else:
             self._table.evolve(self._cursor)
-        self._run("create_approved")
-        columns = sql.SQL(", ").join(sql.SQL("{} text").format(sql.Identifier(field.name)) for field in self._table.fields)
-        self._cursor.execute(sql.SQL(_SQL["create_incoming"]).format(columns))
-        table = read_parquet(diff)
-        copy_in(self._cursor, "approved", table.rename_columns([name.removeprefix("_") for name in table.column_names]))
+        self._approve(diff)
         if not with_deletes:
             self._run("leave_deletions_out")
         if self._run("find_moved").rowcount:
@@ -79,6 +79,13 @@ class PostgresPublishing:
         }
         copy_in(self._cursor, "incoming", pa.table(columns))
 
+    def load_undo(self, diff: bytes, undone: PublicationId, images: bytes, *, with_deletes: bool) -> None:
+        """Load the reviewed diff, and the before-images that it puts back."""
+        self._approve(diff)
+        if not with_deletes:
+            self._run("leave_removals_out")
+        self._rolling_back.load(undone, images)
+
     def before_images(self) -> tuple[bytes, int]:
         """Return the rows of target and ledger that would change or go, as they are, with their number."""
         query = sql.SQL(
@@ -86,7 +93,7 @@ class PostgresPublishing:
             from approved a
             left join {table} t on {overwritten}
             left join sluice_ledger.object o on o.sync = {sync} and o.key = a.key
-            where a.outcome in ('created', 'changed', 'reappeared', 'deleted') order by a.key"""
+            where a.outcome in ('created', 'changed', 'reappeared', 'deleted', 'rolled-back') order by a.key"""
         ).format(
             table=self._table.identifier,
             overwritten=self._table.overwritten("t", sql.SQL("a.key")),
@@ -108,13 +115,29 @@ class PostgresPublishing:
             run=run.id,
             counts=Jsonb(dict(sorted(counts.items()))),
             approved_by=review.decision.by if review.decision else "policy",
+            undoes=run.undoes,
             undo_key=undo.key,
             undo_sha256=undo.sha256,
         ).fetchone()
         assert row is not None  # noqa: S101 - an INSERT … RETURNING without a row has raised
         publication = publication_from_row(row)
+        self._run("ensure_partition", applied_at=publication.applied_at)
+        if run.undoes is None:
+            self._write(run, publication)
+        else:
+            self._rolling_back.restore(run.undoes, publication, run.id)
+        return publication
+
+    def _approve(self, diff: bytes) -> None:
+        self._run("create_approved")
+        columns = sql.SQL(", ").join(sql.SQL("{} text").format(sql.Identifier(field.name)) for field in self._table.fields)
+        self._cursor.execute(sql.SQL(_SQL["create_incoming"]).format(columns))
+        table = read_parquet(diff)
+        copy_in(self._cursor, "approved", table.rename_columns([name.removeprefix("_") for name in table.column_names]))
+
+    def _write(self, run: Run, publication: Publication) -> None:
         self._table.write(self._cursor, "incoming", publication.applied_at)
-        if counts.get(Outcome.DELETED):
+        if publication.counts.get(Outcome.DELETED):
             self._table.delete(self._cursor, "approved", publication.applied_at)
         facts = {
             "run": run.id,
@@ -122,9 +145,8 @@ class PostgresPublishing:
             "transformer_version": run.transformer_version,
             "applied_at": publication.applied_at,
         }
-        for query in ("remember_rows", "remember_deletions", "refresh_hashes", "ensure_partition", "add_events"):
+        for query in ("remember_rows", "remember_deletions", "refresh_hashes", "add_events"):
             self._run(query, **facts)
-        return publication
 
     def _shrink(self) -> None:
         for query in ("drop_settled", "mark_stale", "keep_newer"):

@@ -40,6 +40,10 @@ create temporary table incoming (
 -- The approval was without deletions.
 delete from approved where outcome = 'deleted'
 
+-- name: leave_removals_out
+-- The approval of a rollback was without deletions: what has no place to come from stays.
+delete from approved where outcome = 'rolled-back' and position is null
+
 -- name: find_moved
 -- Objects whose ledger row is no longer the one reviewed. The target is locked: none can move after this.
 insert into moved
@@ -95,8 +99,8 @@ select outcome, count(*) as objects from approved where outcome <> 'refreshed' g
 -- name: add_publication
 -- A review is applied once. Its instant is behind that of the sync's last publication, whatever the server's clock has done
 -- since: the spans of a history rest on that.
-insert into sluice_ledger.publication (sync, review, run, counts, approved_by, undo_key, undo_sha256, applied_at)
-values (%(sync)s, %(review)s, %(run)s, %(counts)s, %(approved_by)s, %(undo_key)s, %(undo_sha256)s,
+insert into sluice_ledger.publication (sync, review, run, counts, approved_by, undoes, undo_key, undo_sha256, applied_at)
+values (%(sync)s, %(review)s, %(run)s, %(counts)s, %(approved_by)s, %(undoes)s, %(undo_key)s, %(undo_sha256)s,
     greatest(
         clock_timestamp(),
         (select max(applied_at) + interval '1 microsecond' from sluice_ledger.publication where sync = %(sync)s)

@@ -1,0 +1,88 @@
+"""A published table driven the way runs drive it, with rows that came through the mapper: records in, publications out."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import psycopg
+
+from sluice.adapters.ledger.store import PostgresLedger
+from sluice.adapters.postgres import Database, conninfo
+from sluice.adapters.targets.postgres import PostgresTarget
+from sluice.errors import TargetUnavailable
+from sluice.model.artifact import ArtifactKind
+from sluice.model.base import ObjectKey, PublicationId, ShardKey, Token
+from sluice.model.ledger import Publication
+from sluice.model.lifecycle import Verdict
+from sluice.model.run import Mode
+from sluice.model.spec import SyncSpec
+from sluice.ports import ConnectionInfo, DiffScope, Undo
+from tests.support.nouns import a_pointer, a_review, a_run
+from tests.unit.mapping.workbench import map_records
+
+SHARD = ShardKey("all")
+PATIENCE = timedelta(minutes=5)
+
+
+class Table:
+    """One sync's table and ledger; `hand` changes the table behind their backs."""
+
+    def __init__(self, info: ConnectionInfo, spec: SyncSpec) -> None:
+        self.spec = spec
+        self.database = Database(info, TargetUnavailable)
+        self.target = PostgresTarget(self.database, spec)
+        self.ledger = PostgresLedger(self.database)
+        self.hand = psycopg.connect(conninfo(info), autocommit=True)
+        self.images: dict[PublicationId, bytes] = {}
+        self._turn = 0
+
+    def close(self) -> None:
+        self.hand.close()
+        self.database.close()
+
+    def bring(self, *records: dict[str, Any], complete: bool = False) -> Publication:
+        """Publish what a run delivered; one that is `complete` deletes what it did not deliver."""
+        rows = map_records(self.spec, *map(json.dumps, records)).rows
+        with self.target.diffing() as diffing:
+            diffing.stage(SHARD, 0, rows)
+            diffing.compare(DiffScope(complete=complete, transformer_version=1))
+            diff, _ = diffing.result()
+        return self._publish(diff, rows=rows)
+
+    def undo_of(self, undone: Publication) -> Undo:
+        """Hold a publication against what became of its objects."""
+        return self.target.undo_of(undone.id, self.images[undone.id])
+
+    def roll_back(self, undone: Publication, undo: Undo | None = None, *, with_deletes: bool = True) -> Publication:
+        """Take a publication back, as it is now or as it was reviewed."""
+        return self._publish((undo or self.undo_of(undone)).diff, undone=undone, with_deletes=with_deletes)
+
+    def _publish(
+        self, diff: bytes, rows: bytes = b"", undone: Publication | None = None, *, with_deletes: bool = True
+    ) -> Publication:
+        self._turn += 1
+        changes = {"mode": Mode.ROLLBACK, "undoes": undone.id} if undone else {}
+        run = a_run(f"run-{self._turn}", sync=self.spec.sync, token=Token(self._turn), **changes)
+        review = a_review(f"review-{self._turn}", run=run.id, verdict=Verdict.AUTO_APPROVED, sync=self.spec.sync)
+        with self.target.publishing(run.token, PATIENCE) as publishing:
+            if undone is not None:
+                publishing.load_undo(diff, undone.id, self.images[undone.id], with_deletes=with_deletes)
+            else:
+                for shard, seq in publishing.load(diff, with_deletes=True):
+                    publishing.load_rows(shard, seq, rows)
+            images, _ = publishing.before_images()
+            publication = publishing.apply(run, review, a_pointer(run.id, kind=ArtifactKind.UNDO))
+        self.images[publication.id] = images
+        return publication
+
+    def rows(self, columns: str = "*") -> list[dict[str, Any]]:
+        """Return the rows of the table, in the order of their first column."""
+        query = f"select {columns} from {self.spec.target.table} order by 1"
+        with self.hand.cursor(row_factory=psycopg.rows.dict_row) as cursor:
+            return cursor.execute(query.encode()).fetchall()
+
+    def ledger_of(self, key: str) -> dict[str, Any]:
+        """Return what the ledger knows of an object, but for who changed it last."""
+        known = self.ledger.object(self.spec.sync, ObjectKey(key))
+        assert known is not None
+        return known.model_dump(exclude={"publication", "last_changed_run"})
