@@ -10,11 +10,13 @@ from sluice.cli.boundary import bounded
 from sluice.cli.commands.database import db
 from sluice.cli.commands.doctor import doctor
 from sluice.cli.commands.garbage import gc
+from sluice.cli.commands.reconcile import reconcile
 from sluice.cli.commands.review import review
 from sluice.cli.commands.run import run as run_command
 from sluice.cli.commands.runs import ledger, runs, show
 from sluice.cli.commands.stack import demo, up
 from sluice.cli.commands.validate import validate
+from sluice.cli.commands.why import why
 from sluice.cli.logs import configure_logs
 from sluice.cli.session import Session
 from sluice.ports import Connections
@@ -61,6 +63,8 @@ def build_app(airflow: Callable[[], Connections]) -> typer.Typer:
     app.command(rich_help_panel=_LOOK)(bounded(runs))
     app.command(rich_help_panel=_LOOK)(bounded(show))
     app.command(rich_help_panel=_LOOK)(bounded(ledger))
+    app.command(rich_help_panel=_LOOK)(bounded(why))
+    app.command(rich_help_panel=_LOOK)(bounded(reconcile))
     app.add_typer(db, name="db", rich_help_panel=_SETUP)
     app.command(rich_help_panel=_SETUP)(bounded(doctor))
     app.command(rich_help_panel=_SETUP)(bounded(gc))

@@ -16,7 +16,7 @@ class ExitCode(IntEnum):
     WAITING = 3
     """A review waits for a person."""
     PARTIAL = 4
-    """Some shards failed; the others are published."""
+    """Some shards failed, and the others are published; or the table is not all as it was published."""
     INTERRUPTED = 130
 
 

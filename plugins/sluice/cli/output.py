@@ -64,6 +64,15 @@ def write(text: str) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def write_exactly(data: bytes) -> None:
+    """Write bytes to stdout as they are, whatever a terminal would make of them."""
+    try:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def printable(text: str, style: str = "") -> Text:
     """Return text that cannot steer the terminal: a supplier may have written part of it."""
     return Text("".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in text), style=style)

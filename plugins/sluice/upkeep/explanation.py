@@ -1,0 +1,97 @@
+"""An object in; why the target holds what it holds of it, and all it held before, out."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from sluice.errors import NotFound, TargetMismatch
+from sluice.mapping.traces import canonical
+from sluice.model.base import ObjectKey
+from sluice.model.evidence import ValueChange
+from sluice.model.explanation import Explanation, Trace
+from sluice.model.ledger import LedgerObject, ObjectEvent, ObjectState
+from sluice.model.spec import SyncSpec
+from sluice.ports import Held, Services
+from sluice.upkeep.tracing import pinned, trace, with_row
+
+_NEAR: Final = 3
+
+
+def explain(services: Services, spec: SyncSpec, key: ObjectKey, limit: int) -> Explanation:
+    """Follow the newest `limit` events of an object back to the supplier, and look whether the table still agrees.
+
+    Raises `NotFound`, with the keys around it, for an object nobody has heard of.
+    """
+    ledger = services.ledger(spec)
+    known, events = ledger.object(spec.sync, key), ledger.events(spec.sync, key)
+    if known is None and not events:
+        around = ", ".join(ledger.near(spec.sync, key, _NEAR))
+        where = f"in key order it would stand among {around}" if around else "nothing of this sync was published yet"
+        raise NotFound(f"the ledger of {spec.sync} knows no object {key}: {where}", sync=spec.sync)
+    as_published = (pinned(services, known.last_changed_run) if known is not None else None) or spec
+    row, trouble = _in_the_table(services, as_published, key)
+    traces = _traces(services, spec, key, events[max(0, len(events) - limit) :])
+    if known is not None and row is not None and row.row_hash == known.row_hash:
+        traces = tuple(_with_values(seen, known, canonical(as_published, row.values)) for seen in traces)
+    return Explanation(
+        sync=spec.sync,
+        key=key,
+        held=known,
+        traces=traces,
+        earlier=len(events) - len(traces),
+        altered=trouble or altered(known, row),
+        alterations=_alterations(as_published, known, row, traces) if known is not None and row is not None else (),
+    )
+
+
+def altered(known: LedgerObject | None, row: Held | None) -> str | None:
+    """Say how the row of the table differs from what was published last; None: it does not."""
+    is_live = row is not None and row.is_live
+    if known is None or known.state is ObjectState.DELETED:
+        return "others have put its row there" if is_live else None
+    if row is None:
+        return "others have removed its row"
+    if not is_live:
+        return "others have marked its row as deleted"
+    return "others have changed its row" if row.row_hash != known.row_hash else None
+
+
+def changes(spec: SyncSpec, published: Mapping[str, str | None], row: Held) -> tuple[ValueChange, ...]:
+    """Return the fields in which a row of the table differs from what was published."""
+    present = canonical(spec, row.values)
+    return tuple(
+        ValueChange(field=name, old=value, new=present[name])
+        for name, value in published.items()
+        if name in present and present[name] != value
+    )
+
+
+def _in_the_table(services: Services, spec: SyncSpec, key: ObjectKey) -> tuple[Held | None, str | None]:
+    """Return the row of the table, or why it cannot be compared."""
+    try:
+        with services.target(spec).held([key]) as found:
+            return next(iter(found), None), None
+    except TargetMismatch as error:
+        return None, f"it cannot be compared: {error.message}"
+
+
+def _traces(services: Services, spec: SyncSpec, key: ObjectKey, events: Sequence[ObjectEvent]) -> tuple[Trace, ...]:
+    """Return the traces, newest first: each knows what the row was that it replaced."""
+    traces: list[Trace] = []
+    later: Trace | None = None
+    for event in reversed(events):
+        found = trace(services, spec, key, event, later)
+        traces.append(found)
+        later = found if found.is_written else later
+    return tuple(traces)
+
+
+def _with_values(seen: Trace, known: LedgerObject, values: dict[str, str | None]) -> Trace:
+    """Let the table tell what a trace does not know any more."""
+    if seen.values is not None or not seen.is_written or seen.event.new_hash != known.row_hash:
+        return seen
+    return with_row(seen, values)
+
+
+def _alterations(spec: SyncSpec, known: LedgerObject, row: Held, traces: Sequence[Trace]) -> tuple[ValueChange, ...]:
+    published = next((seen.values for seen in traces if seen.is_written and seen.event.new_hash == known.row_hash), None)
+    return changes(spec, published, row) if published is not None and row.is_live else ()
