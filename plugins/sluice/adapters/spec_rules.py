@@ -60,6 +60,7 @@ def broken_rules(raw: Mapping[str, Any], file_stem: str) -> Iterator[Problem]:
     yield from _field_names(draft)
     yield from _key(draft)
     yield from _ordering_fields(draft)
+    yield from _deleted(draft)
     yield from _templates(draft)
     yield from _target(draft)
     yield from _webhooks(raw)
@@ -137,6 +138,20 @@ def _ordering_fields(draft: Draft) -> Iterator[Problem]:
             yield Problem(path, f"{name!r} is {kind}, which does not order; allowed: {allowed}")
 
 
+def _deleted(draft: Draft) -> Iterator[Problem]:
+    """Check the field by which a record says that its object is gone."""
+    name = draft.object.deleted if draft.object else None
+    if draft.object is None or name is None:
+        return
+    path: Path = ("object", "deleted")
+    yield from _undeclared(draft, path, name)
+    kind = draft.type_of(name)
+    if kind is not None and kind is not TypeName.BOOLEAN:
+        yield Problem(path, f"{name!r} is {kind}, which does not say whether an object is gone; allowed: {TypeName.BOOLEAN}")
+    if name in draft.object.key:
+        yield Problem(path, f"{name!r} is part of object.key: an object would become another one by being deleted")
+
+
 def _templates(draft: Draft) -> Iterator[Problem]:
     source = draft.source
     if source is None:
@@ -172,6 +187,8 @@ def _target(draft: Draft) -> Iterator[Problem]:
     schema = draft.target.table.split(".")[0]
     if schema in _OWN_SCHEMAS or schema.startswith("pg_"):
         yield Problem(("target", "table"), f"the schema {schema} is not for published tables")
+    if draft.target.form == "history" and draft.target.deletes == "hard":
+        yield Problem(("target", "deletes"), "nothing is ever removed from a history; allowed: soft (ends the version), ignore")
 
 
 def _webhooks(raw: Mapping[str, Any]) -> Iterator[Problem]:

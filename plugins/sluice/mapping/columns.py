@@ -24,6 +24,7 @@ _HEAD: Final = (
     (rows.RAW_HASH, _HASH),
     (rows.ROW_HASH, _HASH),
     (rows.MAPPED, pa.bool_()),
+    (rows.DELETED, pa.bool_()),
 )
 _ENCODE: Final = msgspec.msgpack.Encoder().encode
 
@@ -36,7 +37,9 @@ def raw_hash(raw: Raw, reading: int) -> bytes:
 def reading_of(spec: SyncSpec) -> int:
     """Return a number that changes with whatever decides how a record becomes a row: its fields, and the key and version."""
     declared = [field.model_dump(mode="json", exclude={"description"}) for field in spec.fields]
-    return xxhash.xxh3_64_intdigest(msgspec.json.encode([spec.version, spec.object.model_dump(mode="json"), declared]))
+    # Without tombstones the number is what it was before there were any: what was read then need not be read anew.
+    identity = spec.object.model_dump(mode="json", exclude={"deleted"} if spec.object.deleted is None else None)
+    return xxhash.xxh3_64_intdigest(msgspec.json.encode([spec.version, identity, declared]))
 
 
 def row_hash(values: list[Any]) -> bytes:
@@ -64,13 +67,18 @@ class RowsFile:
         for index in self._paired:
             if type(pair := values[index]) is tuple:
                 values[index], apart[index] = pair
-        self._heads.append((key, version, raw, row_hash(apart), True))
+        self._heads.append((key, version, raw, row_hash(apart), True, False))
         self._rows.append(tuple(values))
         self.mapped += 1
 
     def add_unmapped(self, key: str, version: int | None, raw: bytes, row: bytes) -> None:
         """Take in an object that the ledger holds already, with the hash the ledger has of its row."""
-        self._heads.append((key, version, raw, row, False))
+        self._heads.append((key, version, raw, row, False, False))
+        self._rows.append(self._nothing)
+
+    def add_tombstone(self, key: str, version: int | None, raw: bytes) -> None:
+        """Take in an object that is gone."""
+        self._heads.append((key, version, raw, row_hash([]), False, True))
         self._rows.append(self._nothing)
 
     def parquet(self, high_mark: str | None) -> bytes:

@@ -33,7 +33,7 @@ class MappedChunk:
     objects: int
     """How many rows it has."""
     mapped: int
-    """How many of them were read in full; the others are as the ledger remembers them."""
+    """How many of them were read in full; the others are as the ledger remembers them, or gone."""
     rejects: tuple[Reject, ...]
     high_mark: str | None
 
@@ -49,6 +49,7 @@ class _Record(msgspec.Struct, gc=False):
     frame: int
     index: int
     is_dubious: bool
+    is_gone: bool
 
 
 class Mapper:
@@ -60,13 +61,18 @@ class Mapper:
         self._reader = Reader(spec.fields, required=spec.object.key)
         self._reading = reading_of(spec)
 
-        identity = list(dict.fromkeys(filter(None, (*spec.object.key, spec.object.version, spec.source.watermark))))
-        self._identity = Reader([spec.field(name) for name in identity], required=spec.object.key)
+        named = (*spec.object.key, spec.object.version, spec.object.deleted)
+        identity = list(dict.fromkeys(filter(None, (*named, spec.source.watermark))))
+        # A tombstone need not have the watermark nor anything else that is required; of a row, all is read again.
+        fields = [spec.field(name).model_copy(update={} if name in named else {"required": False}) for name in identity]
+        self._identity = Reader(fields, required=spec.object.key)
         self._key_kinds = self._identity.kinds[: len(spec.object.key)]
         self._key_places = [self._names.index(name) for name in spec.object.key]
         self._key_names = frozenset(spec.object.key)
         self._version = identity.index(spec.object.version) if spec.object.version else None
         self._to_version = self._identity.kinds[self._version].to_version if self._version is not None else None
+        self._gone = identity.index(spec.object.deleted) if spec.object.deleted else None
+        self._gone_place = self._names.index(spec.object.deleted) if spec.object.deleted else None
         self._mark = identity.index(spec.source.watermark) if spec.source.watermark else None
         self._mark_type = spec.watermark_type
 
@@ -85,7 +91,9 @@ class Mapper:
         marks = []
         for record in records:
             held = known.get(record.key)
-            if held is not None and held.raw_hash == record.raw_hash:
+            if record.is_gone:
+                file.add_tombstone(record.key, record.version, record.raw_hash)
+            elif held is not None and held.raw_hash == record.raw_hash:
                 file.add_unmapped(record.key, held.source_version, record.raw_hash, held.row_hash)
             else:
                 values = _read(self._reader, record.raw, record.is_dubious)
@@ -129,6 +137,7 @@ class Mapper:
                     frame=frame,
                     index=index,
                     is_dubious=is_dubious,
+                    is_gone=self._gone is not None and values[self._gone] is True,
                 )
             )
 
@@ -147,6 +156,8 @@ class Mapper:
 
     def _reject(self, raw: Raw, artifact_key: str, frame: int, index: int) -> Reject:
         values, problems = self._reader.examine(bytes(raw))
+        if self._gone_place is not None and values[self._gone_place] is True:
+            _, problems = self._identity.examine(bytes(raw))
         key_values = [values[place] for place in self._key_places]
         has_key = not any(problem.field is None or problem.field in self._key_names for problem in problems)
         key = self._key(key_values) if has_key else None

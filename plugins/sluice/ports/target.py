@@ -116,7 +116,7 @@ class DiffCounts:
     live_before: int
     first_loaded: int
     vanished: int
-    """Objects the target holds and a complete run did not deliver, deletions or not."""
+    """Objects the target holds and a complete run did not deliver, deletions or not; or that are ignored as said to be gone."""
     moved: int
     """Objects another shard delivered than the last time."""
     outcomes: Mapping[Outcome, int]

@@ -109,7 +109,7 @@ class MemoryDiffing:
         self.compared = {}
         for (shard, seq), chunk in sorted(self.staged.items()):
             for row in chunk:
-                outcome = _outcome(row, held.get(row[rows.KEY]))
+                outcome = _outcome(row, held.get(row[rows.KEY]), scope)
                 self.compared[row[rows.KEY]] = {"outcome": outcome, "shard": shard, "seq": seq, "mapped": row[rows.MAPPED]}
         for key in self.rejected - set(self.compared):
             self.compared[key] = {"outcome": Outcome.REJECTED}
@@ -137,7 +137,10 @@ class MemoryDiffing:
             unchanged=outcomes.count("unchanged"),
             live_before=sum(known.state is ObjectState.LIVE for known in held.values()),
             first_loaded=sum(shard not in loaded for shard in created),
-            vanished=sum("seq" not in entry and entry["outcome"] != Outcome.REJECTED for entry in entries),
+            vanished=sum(
+                entry["outcome"] == "vanished" or ("seq" not in entry and entry["outcome"] == Outcome.DELETED)
+                for entry in entries
+            ),
             moved=sum(
                 "seq" in entry and key in held and held[key].shard != entry["shard"] for key, entry in self.compared.items()
             ),
@@ -232,7 +235,10 @@ def _read(data: bytes) -> list[dict[str, Any]]:
     return list(pq.read_table(pa.BufferReader(data)).to_pylist())
 
 
-def _outcome(row: dict[str, Any], held: LedgerObject | None) -> str:
+def _outcome(row: dict[str, Any], held: LedgerObject | None, scope: DiffScope) -> str:
+    if row[rows.DELETED]:
+        gone = Outcome.DELETED if scope.deletes else "vanished"
+        return gone if held is not None and held.state is ObjectState.LIVE else "unchanged"
     if held is None:
         return Outcome.CREATED
     if held.state is ObjectState.DELETED:

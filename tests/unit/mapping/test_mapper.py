@@ -45,6 +45,7 @@ def test_a_row() -> None:
         "_version": str(1_704_067_200_000_000),
         "_raw_hash": str(xxhash.xxh3_128_digest(sound, reading_of(SPEC))),
         "_mapped": "True",
+        "_deleted": "False",
         "id": "h1",
         "name": "Inn",
         "price": "10.50",

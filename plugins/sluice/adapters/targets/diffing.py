@@ -61,6 +61,7 @@ class PostgresDiffing:
                     "raw_hash": hex_column(table[rows.RAW_HASH]),
                     "row_hash": hex_column(table[rows.ROW_HASH]),
                     "mapped": table[rows.MAPPED],
+                    "deleted": table[rows.DELETED] if rows.DELETED in table.column_names else pa.repeat(False, count),
                 }
             ),
         )

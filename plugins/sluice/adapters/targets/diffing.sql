@@ -8,7 +8,8 @@ create temporary table staged (
     version bigint,
     raw_hash bytea not null,
     row_hash bytea not null,
-    mapped boolean not null
+    mapped boolean not null,
+    deleted boolean not null
 ) on commit drop;
 create temporary table rejected (key text collate "C" primary key) on commit drop;
 create temporary table compared (
@@ -42,7 +43,8 @@ truncate compared;
 analyze staged
 
 -- name: compare_delivered
--- Of each delivered object the highest version counts, ties go to the later page; older than the ledger's is stale.
+-- Of each delivered object the highest version counts, ties go to the later page; older than the ledger's is stale. Who is said
+-- to be gone is deleted, or counted alone where deletions are ignored; who was gone already is so as of the newer version.
 insert into compared
 with latest as (
     select distinct on (key) * from staged order by key, version desc nulls last, seq desc, position desc, shard
@@ -50,8 +52,10 @@ with latest as (
 select
     l.key,
     case
-        when o.key is null then 'created'
+        when o.key is null then case when l.deleted then 'unchanged' else 'created' end
         when l.version < o.source_version then 'stale'
+        when l.deleted and o.state = 'deleted' then case when l.version > o.source_version then 'refreshed' else 'unchanged' end
+        when l.deleted then case when %(deletes)s then 'deleted' else 'vanished' end
         when o.state = 'deleted' then 'reappeared'
         when l.row_hash <> o.row_hash then 'changed'
         when l.raw_hash <> o.raw_hash or o.transformer_version <> %(transformer_version)s or o.shard <> l.shard then 'refreshed'
@@ -102,8 +106,9 @@ select outcome, count(*) as objects from compared where outcome <> 'vanished' gr
 select count(*) as seen from compared where seq is not null or outcome = 'rejected'
 
 -- name: vanished
--- How many objects the target holds that a run which saw everything did not deliver.
-select count(*) as vanished from compared where seq is null and outcome in ('deleted', 'vanished')
+-- How many objects the target holds that a run which saw everything did not deliver, or that are said to be gone where that is
+-- ignored.
+select count(*) as vanished from compared where outcome = 'vanished' or (seq is null and outcome = 'deleted')
 
 -- name: moved
 -- How many objects another shard delivered than the last time.

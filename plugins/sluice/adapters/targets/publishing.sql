@@ -19,7 +19,10 @@ create temporary table approved (
     old_hash bytea,
     old_raw_hash bytea,
     old_version bigint,
-    old_shard text
+    old_shard text,
+    is_tombstone boolean not null generated always as (
+        raw_hash is not null and (outcome = 'deleted' or (outcome = 'refreshed' and old_state = 'deleted'))
+    ) stored
 ) on commit drop;
 create temporary table moved (
     key text collate "C" primary key,
@@ -54,26 +57,37 @@ where a.outcome in ('created', 'changed', 'reappeared', 'deleted', 'refreshed')
     and (o.state, o.row_hash, o.source_version) is distinct from (a.old_state, a.old_hash, a.old_version)
 
 -- name: drop_settled
--- What moved may only shrink the approval: a deletion or a refreshed hash is dropped, and so is what the ledger holds by now.
+-- What moved may only shrink the approval: a deletion for absence or a refreshed hash is dropped, and so is what the ledger
+-- holds by now. A tombstone has a version, as rows have: it stays where that tells which of the two is newer.
 delete from approved a using moved m
-where m.key = a.key and (a.outcome in ('deleted', 'refreshed') or (m.state = 'live' and m.row_hash = a.row_hash))
+where m.key = a.key and case
+    when a.is_tombstone then m.state is distinct from 'live' and (a.version <> m.source_version) is not true
+    else a.outcome in ('deleted', 'refreshed') or (m.state = 'live' and m.row_hash = a.row_hash)
+end
 
 -- name: mark_stale
 -- What moved to something newer makes the approved row an old one.
 update approved a set outcome = 'stale', old_hash = m.row_hash from moved m where m.key = a.key and a.version < m.source_version
 
 -- name: keep_newer
--- What moved to something older takes the approved row all the same.
+-- What moved to something older takes the approved row, or the approved deletion, all the same.
 update approved a
-set outcome = case when m.state is null then 'created' when m.state = 'deleted' then 'reappeared' else 'changed' end,
+set outcome = case
+        when a.is_tombstone then case m.state when 'deleted' then 'refreshed' else 'deleted' end
+        when m.state is null then 'created' when m.state = 'deleted' then 'reappeared' else 'changed'
+    end,
     old_hash = m.row_hash, old_state = m.state, old_version = m.source_version
 from moved m
-where m.key = a.key and a.version > m.source_version and a.outcome in ('created', 'changed', 'reappeared')
+where m.key = a.key and a.version > m.source_version
+    and (a.outcome in ('created', 'changed', 'reappeared', 'deleted') or (a.is_tombstone and m.state = 'deleted'))
 
 -- name: undecided
--- What moved, and no version tells which of the two is newer.
+-- What moved, and no version tells which of the two is newer; or to what a tombstone would delete, which nobody has approved.
 select a.key from approved a join moved m using (key)
-where a.outcome in ('created', 'changed', 'reappeared') and (a.version > m.source_version) is not true
+where case
+    when a.is_tombstone then m.state = 'live' and (a.outcome = 'refreshed' or (a.version > m.source_version) is not true)
+    else a.outcome in ('created', 'changed', 'reappeared') and (a.version > m.source_version) is not true
+end
 order by a.key
 
 -- name: needed
@@ -120,8 +134,10 @@ on conflict (sync, key) do update set
     last_changed_run = excluded.last_changed_run, publication = excluded.publication
 
 -- name: remember_deletions
--- Tombstones keep the last version, so that an older row cannot come back.
-update sluice_ledger.object o set state = 'deleted', last_changed_run = %(run)s, publication = %(publication)s
+-- Who is gone keeps the version as of which, so that an older row cannot come back.
+update sluice_ledger.object o
+set state = 'deleted', last_changed_run = %(run)s, publication = %(publication)s,
+    raw_hash = coalesce(a.raw_hash, o.raw_hash), source_version = coalesce(a.version, o.source_version)
 from approved a where a.outcome = 'deleted' and o.sync = %(sync)s and o.key = a.key
 
 -- name: refresh_hashes
