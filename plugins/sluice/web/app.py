@@ -13,10 +13,12 @@ from fastapi.responses import HTMLResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from sluice.errors import NotFound, Retryable, SluiceError
+from sluice.errors import ArtifactCorrupt, NotFound, Retryable, SluiceError
+from sluice.flow.damage import note
 from sluice.flow.packet import evidence_of, packet_of
 from sluice.flow.pinned_spec import pinned_spec
 from sluice.model.base import ReviewId, RunId
+from sluice.model.ledger import Outcome
 from sluice.model.lifecycle import WAITING_VERDICTS
 from sluice.model.progress import shown
 from sluice.model.review import Review
@@ -25,7 +27,7 @@ from sluice.packet.page import evidence_part, style
 from sluice.packet.words import counts_of
 from sluice.ports import Services
 from sluice.web.access import Access
-from sluice.web.samples import samples_of
+from sluice.web.samples import Sample, samples_of
 
 _HERE: Final = Path(__file__).parent
 _RUNS_SHOWN: Final = 100
@@ -156,7 +158,7 @@ class _Pages:
             review = services.reviews.get(review_id)
             run = self._run(services, dag_id, review.run)
             evidence = self._evidence(services, run, review)
-            samples = samples_of(services, review) if evidence is None and review.diff.bytes <= _LARGEST else None
+            samples = self._samples(services, review) if evidence is None else None
         return self.render(
             "review.html", request, run=run, review=review, evidence=evidence, samples=samples, **_review_facts(review)
         )
@@ -180,6 +182,16 @@ class _Pages:
             return None
         evidence = evidence_of(services, review)
         return None if evidence is None else evidence_part(pinned_spec(services, run), review, evidence)
+
+    def _samples(self, services: Services, review: Review) -> dict[Outcome, list[Sample]] | None:
+        """Return some of the objects of a review without evidence; None if its diff is too large for a page, or lost."""
+        if review.diff.bytes > _LARGEST:
+            return None
+        try:
+            return samples_of(services, review)
+        except ArtifactCorrupt as error:
+            note(services, review.diff, error)
+            return None
 
     def _run(self, services: Services, dag_id: str, run_id: RunId) -> Run:
         """Return the run, if it belongs to the DAG that the user was found to be allowed to read."""
