@@ -68,9 +68,7 @@ def trace(services: Services, spec: SyncSpec, key: ObjectKey, event: ObjectEvent
 
 def with_row(found: Trace, values: Values) -> Trace:
     """Return the trace with its row, from wherever that is known: it is not gone."""
-    return found.model_copy(
-        update={"values": values, "gone": tuple(lost for lost in found.gone if not lost.startswith(_ROW))}
-    )
+    return found.model_copy(update={"values": values, "gone": tuple(lost for lost in found.gone if not lost.startswith(_ROW))})
 
 
 def row_of(services: Services, spec: SyncSpec, held: LedgerObject) -> Values | None:
