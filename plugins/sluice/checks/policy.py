@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from sluice.model.evidence import Drift
 from sluice.model.ledger import Outcome
 from sluice.model.lifecycle import Verdict
-from sluice.model.review import Figures
+from sluice.model.review import Choice, Decision, Figures
 from sluice.model.run import Mode, ReviewMode, Run
 from sluice.model.scalars import Limit
 from sluice.model.spec import ReviewPolicy
@@ -43,6 +44,12 @@ def judge(policy: ReviewPolicy, figures: Figures, run: Run, drifts: Sequence[Dri
 def is_mass_deletion(policy: ReviewPolicy, figures: Figures) -> bool:
     """Whether so much would be deleted that only a person who names a number may let it through."""
     return not policy.block.deleted.allows(figures.count(Outcome.DELETED), figures.live_before)
+
+
+def unanswered(policy: ReviewPolicy, at: datetime) -> Decision:
+    """Return what is decided about a review that nobody answers in time: never an approval."""
+    choice = Choice.REJECT if policy.on_timeout == "reject" else Choice.EXPIRE
+    return Decision(choice=choice, by="policy", via="policy", comment="nobody answered in time", at=at)
 
 
 def _blocks(policy: ReviewPolicy, figures: Figures, mode: Mode) -> tuple[str, ...]:

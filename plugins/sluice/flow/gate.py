@@ -1,15 +1,21 @@
-"""The gate: a review comes in; a run that may go on, or that waits for a person, goes out."""
+"""The gate: a review comes in; a run that may go on, or that waits for a person, goes out. And decisions: an answer in."""
 
 from typing import Final
 
 import structlog
 
 from sluice import log_events
-from sluice.errors import NothingToReview
+from sluice.checks.policy import is_mass_deletion, unanswered
+from sluice.errors import DecisionRefused, NothingToReview
 from sluice.flow.entering import entered
+from sluice.flow.pinned_spec import pinned_spec
+from sluice.flow.turned_down import end_waiting
 from sluice.model.base import ReviewId, RunId
+from sluice.model.ledger import Outcome
 from sluice.model.lifecycle import WAITING_VERDICTS, RunEvent, RunStatus, Step
-from sluice.model.review import Decision, Review
+from sluice.model.review import LONGEST_COMMENT, Choice, Decision, Review
+from sluice.model.run import Run
+from sluice.model.spec import ReviewPolicy
 from sluice.ports import Services
 
 log: Final = structlog.get_logger()
@@ -24,12 +30,28 @@ def hold(services: Services, run_id: RunId) -> Review:
         if review.verdict in WAITING_VERDICTS and entry.run.status is RunStatus.RUNNING:
             services.runs.end(entry.run, RunEvent.PARK)
             log.info(log_events.RUN_PARKED, review=review.id, reasons=list(review.reasons))
+            # Whoever superseded the review in the meantime saw a run at work, and left it alone.
+            review = services.reviews.get(review.id)
+            if review.verdict not in WAITING_VERDICTS:
+                end_waiting(services, review)
     return review
 
 
 def decide(services: Services, review_id: ReviewId, decision: Decision) -> Review:
-    """Record a decision; raise `IllegalTransition` if the review no longer waits for one."""
-    review = services.reviews.decide(review_id, decision)
+    """Record a decision.
+
+    Raises `DecisionRefused` if this answer may not be given, or not by this person: nothing is recorded, and the review keeps
+    waiting. Raises `IllegalTransition` if it no longer waits: then the answer changes nothing.
+    """
+    present = services.reviews.get(review_id)
+    if present.verdict in WAITING_VERDICTS and decision.via != "policy":
+        run = services.runs.get(present.run)
+        policy = pinned_spec(services, run).review
+        if _is_overdue(services, run, present, policy):
+            _time_out(services, present, policy)
+        else:
+            _require_allowed(policy, present, decision)
+    review = services.reviews.decide(review_id, _bounded(decision))
     log.info(
         log_events.REVIEW_DECIDED,
         sync=review.sync,
@@ -40,3 +62,38 @@ def decide(services: Services, review_id: ReviewId, decision: Decision) -> Revie
         via=decision.via,
     )
     return review
+
+
+def _is_overdue(services: Services, run: Run, review: Review, policy: ReviewPolicy) -> bool:
+    """Whether the answer comes too late. Airflow tells that by itself; a run outside it has nobody who watches the clock."""
+    return not run.origin.is_airflow and services.clock.now() >= review.created_at + policy.timeout
+
+
+def _time_out(services: Services, review: Review, policy: ReviewPolicy) -> None:
+    """Let policy decide about what nobody has answered in time, and end the run that waits for it."""
+    expired = services.reviews.decide(review.id, unanswered(policy, services.clock.now()))
+    end_waiting(services, expired)
+
+
+def _require_allowed(policy: ReviewPolicy, review: Review, decision: Decision) -> None:
+    """Raise `DecisionRefused`, saying what may be answered instead, or by whom."""
+    if decision.via == "cli" and policy.approvers and decision.by not in policy.approvers:
+        who = ", ".join(policy.approvers)
+        raise DecisionRefused(f"{decision.by} may not decide about review {review.id}: {who} may (review.approvers)")
+    if decision.choice is not Choice.APPROVE:
+        return
+    deleted, number = review.figures.count(Outcome.DELETED), decision.deletes_at_most
+    instead = f"approve with deletes_at_most {deleted} or more, approve without deletions, or reject"
+    if number is not None and number < deleted:
+        raise DecisionRefused(f"review {review.id} deletes {deleted:,} objects, more than {number:,}: {instead}")
+    if number is None and is_mass_deletion(policy, review.figures):
+        raise DecisionRefused(
+            f"review {review.id} deletes {deleted:,} of {review.figures.live_before:,} objects, more than block.deleted allows "
+            f"({policy.block.deleted}), so the approval has to name a number: {instead}"
+        )
+
+
+def _bounded(decision: Decision) -> Decision:
+    """Return the decision as it is kept: a number belongs to an approval with deletions alone."""
+    number = decision.deletes_at_most if decision.choice is Choice.APPROVE else None
+    return decision.model_copy(update={"comment": decision.comment[:LONGEST_COMMENT], "deletes_at_most": number})

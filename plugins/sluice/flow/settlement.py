@@ -7,6 +7,7 @@ import structlog
 from sluice import log_events
 from sluice.flow.entering import entered
 from sluice.flow.pinned_spec import pinned_spec
+from sluice.flow.turned_down import turned_down
 from sluice.guard.log_level import logged_from
 from sluice.guard.takeover import is_taken_over
 from sluice.model.alert import AlertLevel, alert_for
@@ -14,12 +15,10 @@ from sluice.model.base import RunId
 from sluice.model.lifecycle import (
     APPROVALS,
     FINAL_RUN_STATUSES,
-    WAITING_VERDICTS,
     RunEvent,
     RunStatus,
     ShardStatus,
     Step,
-    Verdict,
 )
 from sluice.model.review import Review
 from sluice.model.run import Failure, Run
@@ -77,14 +76,8 @@ def _outcome(services: Services, run: Run, shards: list[Shard], review: Review |
     failed = [shard for shard in shards if shard.status not in (ShardStatus.SUCCEEDED, ShardStatus.SKIPPED)]
     if review is None:
         return RunEvent.FAIL, _failure(failed) if failed else Failure(error="RunIncomplete", message="nothing was reviewed")
-    if review.verdict in (Verdict.REJECTED, Verdict.SUPERSEDED):
-        return RunEvent.CANCEL, Failure(error="ReviewNotApproved", message=f"review {review.id} was {review.verdict}")
-    if review.verdict in WAITING_VERDICTS:
-        message = f"review {review.id} is {review.verdict}: to be asked about it, clear the task `gate` with downstream"
-        return RunEvent.FAIL, Failure(error="ReviewNotApproved", message=message)
-    if review.verdict is Verdict.EXPIRED:
-        message = f"review {review.id} was not answered in time: trigger the run again to have it reviewed again"
-        return RunEvent.FAIL, Failure(error="ReviewNotApproved", message=message)
+    if ending := turned_down(review):
+        return ending
     if unfinished := _unfinished(services, run, review):
         return RunEvent.FAIL, unfinished
     missing = _failure(failed) if failed else _unreviewed(review, shards)

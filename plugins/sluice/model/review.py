@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from sluice.model.artifact import Pointer
 from sluice.model.base import Frozen, ReviewId, RunId
@@ -60,8 +60,12 @@ class Choice(StrEnum):
         return ReviewEvent(self.value)
 
 
+LONGEST_COMMENT: Final = 2000
+"""What a person says beyond that is cut."""
+
+
 class Decision(Frozen):
-    """Who decided what about a review, when, why, and by which way the answer came."""
+    """Who decided what about a review, when, why, and by which way the answer came. Policy never approves by one."""
 
     choice: Choice
     by: str
@@ -71,6 +75,12 @@ class Decision(Frozen):
         default=None, ge=0, description="how many deletions were let through; None: as many as the review has"
     )
     at: datetime
+
+    @model_validator(mode="after")
+    def _approved_by_a_person(self) -> "Decision":
+        if self.via == "policy" and self.choice not in (Choice.EXPIRE, Choice.REJECT):
+            raise ValueError("policy decides about nothing but what nobody answers")
+        return self
 
 
 class Review(Frozen):

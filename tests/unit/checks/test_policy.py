@@ -2,22 +2,23 @@
 
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
-from sluice.checks.policy import is_mass_deletion, judge
+from sluice.checks.policy import is_mass_deletion, judge, unanswered
 from sluice.model.base import PublicationId, ShardKey
 from sluice.model.evidence import Drift, Measure
 from sluice.model.ledger import Outcome
 from sluice.model.lifecycle import Verdict
-from sluice.model.review import Figures
+from sluice.model.review import Choice, Decision, Figures
 from sluice.model.run import Mode, ReviewMode, Run, Window
 from sluice.model.scalars import Limit
 from sluice.model.spec import AutoApprove, Block, ReviewPolicy
-from tests.support.nouns import a_run
+from tests.support.nouns import NOW, a_run
 
 
 def figures(live: int = 1000, seen: int = 1000, first: int = 0, vanished: int = 0, failed: int = 0, **outcomes: int) -> Figures:
@@ -178,6 +179,20 @@ def test_policy_neither_approves_nor_blocks_a_rollback(of: Figures) -> None:
 def test_what_a_mass_deletion_is(deleted: int, is_one: bool) -> None:
     """More deletions than the hard block allows."""
     assert is_mass_deletion(ReviewPolicy(), figures(deleted=deleted)) is is_one
+
+
+@pytest.mark.parametrize(("on_timeout", "choice"), [("expire", Choice.EXPIRE), ("reject", Choice.REJECT)])
+def test_what_nobody_answers_is_decided_by_policy(on_timeout: Literal["expire", "reject"], choice: Choice) -> None:
+    """As the sync says; there is no way to say that it shall be approved."""
+    decision = unanswered(ReviewPolicy(on_timeout=on_timeout), NOW)
+    assert (decision.choice, decision.by, decision.via, decision.at) == (choice, "policy", "policy", NOW)
+
+
+@pytest.mark.parametrize("choice", [Choice.APPROVE, Choice.APPROVE_WITHOUT_DELETES])
+def test_policy_approves_nothing_that_was_asked(choice: Choice) -> None:
+    """Such a decision cannot even be written down."""
+    with pytest.raises(ValidationError, match="policy decides about nothing but what nobody answers"):
+        Decision(choice=choice, by="policy", via="policy", at=NOW)
 
 
 def test_reasons_say_number_share_and_limit() -> None:
