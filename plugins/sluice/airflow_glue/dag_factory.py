@@ -9,13 +9,13 @@ from typing import Any, Final
 from airflow.sdk import DAG, Asset, TriggerRule, task, task_group
 
 from sluice.adapters.spec_files import SpecFiles
-from sluice.airflow_glue.gate import ReviewGate, answer_form
+from sluice.airflow_glue.asking import AskingStep
 from sluice.airflow_glue.params import params_form
 from sluice.airflow_glue.spec_page import spec_page
 from sluice.airflow_glue.tasks import SyncTasks
 from sluice.airflow_glue.workplace import settings
 from sluice.flow.pipeline import PIPELINE, PipelineStep
-from sluice.model.airflow_names import GATE_TASK, dag_id_of, pool_of
+from sluice.model.airflow_names import dag_id_of, pool_of
 from sluice.model.lifecycle import Step
 from sluice.model.spec import SyncSpec
 from sluice.model.stage import StagePolicy
@@ -23,6 +23,9 @@ from sluice.model.stage import StagePolicy
 SHARDS_GROUP: Final = "shards"
 _ACTIVE_RUNS: Final = 16
 """A run that waits for a person must not hold up tomorrow's."""
+
+_ASKING: Final = frozenset({Step.GATE, Step.PUBLISH})
+"""What a person approved may not be what would be published: then publishing asks once more."""
 
 _EPOCH: Final = datetime(2020, 1, 1, tzinfo=UTC)
 """Airflow wants a start; without catch-up any past one does."""
@@ -66,30 +69,31 @@ def _lay_out(spec: SyncSpec, policy: StagePolicy, tasks: SyncTasks) -> None:
             came_by_shard = True
             continue
         for step in steps:
-            node = _run_task(spec, tasks, step, after_shards=came_by_shard)
+            node = _run_task(spec, policy, tasks, step, after_shards=came_by_shard)
             came_by_shard = False
             if previous is not None:
                 previous >> node
             previous = node
 
 
-def _run_task(spec: SyncSpec, tasks: SyncTasks, step: PipelineStep, *, after_shards: bool) -> Any:
+def _run_task(spec: SyncSpec, policy: StagePolicy, tasks: SyncTasks, step: PipelineStep, *, after_shards: bool) -> Any:
     rule = TriggerRule.ALL_SUCCESS
     if step.always:
         rule = TriggerRule.ALL_DONE
     elif after_shards:
         rule = TriggerRule.ALL_DONE_MIN_ONE_SUCCESS
-    if step.step is Step.GATE:
-        return ReviewGate(
-            task_id=GATE_TASK,
+    body: Callable[..., Any] = getattr(tasks, step.step.value)
+    if step.step in _ASKING:
+        return AskingStep(
+            step=step.step,
+            body=body,
             include=tasks.include,
-            params=answer_form(),
+            task_retries=policy.task_retries,
             response_timeout=spec.review.timeout,
             trigger_rule=rule,
+            outlets=[tasks.asset] if step.step is Step.PUBLISH else [],
         )
-    body: Callable[[], Any] = getattr(tasks, step.step.value)
-    outlets = [tasks.asset] if step.step is Step.PUBLISH else []
-    return task(task_id=step.step.value, trigger_rule=rule, outlets=outlets)(body)()
+    return task(task_id=step.step.value, trigger_rule=rule)(body)()
 
 
 def _mapped_group(spec: SyncSpec, policy: StagePolicy, tasks: SyncTasks, steps: list[PipelineStep]) -> Any:

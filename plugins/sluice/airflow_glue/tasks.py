@@ -1,4 +1,4 @@
-"""The bodies of the tasks: each opens the services, calls one step, and returns what a person wants to see in XCom."""
+"""The bodies of the tasks: each calls one step, and returns what a person wants to see in XCom."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -8,12 +8,13 @@ from typing import Any
 from airflow.sdk import Asset
 from airflow.sdk.exceptions import AirflowSkipException
 
+from sluice.airflow_glue.asking import Answered, has_tries_left
 from sluice.airflow_glue.params import run_request
 from sluice.airflow_glue.shard_groups import fetch_group, spread, transform_group
-from sluice.airflow_glue.workplace import working
-from sluice.errors import FlightTaken, NotFound, ReviewNotApproved, RunIncomplete
+from sluice.airflow_glue.workplace import Workplace, working
+from sluice.errors import FlightTaken, NotFound, ReviewNotApproved, ReviewWaiting, RunIncomplete
 from sluice.model.base import RunId, ShardKey
-from sluice.model.lifecycle import RunEvent, RunStatus, ShardStatus, Step, Verdict
+from sluice.model.lifecycle import WAITING_VERDICTS, RunEvent, RunStatus, ShardStatus, Step, Verdict
 from sluice.model.review import Review
 from sluice.model.run import Failure, Origin, Run
 from sluice.model.shard import Shard
@@ -84,26 +85,40 @@ class SyncTasks:
                 "figures": made.figures.model_dump(mode="json"),
             }
 
-    def publish(self) -> Report:
+    def gate(self, work: Workplace, answered: Answered) -> Report:
+        """Pass once the newest review is decided. Publish reads the decision again, from our row."""
+        from sluice.flow.redo import held
+
+        review = work.services.reviews.latest(work.run_id)
+        if answered is None or review is None or review.verdict in WAITING_VERDICTS:
+            review = held(work.services, work.run_id)
+        if review.verdict in WAITING_VERDICTS:
+            raise ReviewWaiting(f"review {review.id} is {review.verdict}", review=review.id)
+        if review.verdict is Verdict.EXPIRED:
+            raise ReviewNotApproved(
+                f"nobody answered in time: review {review.id} has expired, no answer changes that, and nothing is published; "
+                "trigger the run again to have it reviewed again"
+            )
+        return {"review": review.id, "verdict": review.verdict.value, "decided": f"{review.verdict}{_by(review)}"}
+
+    def publish(self, work: Workplace, _: Answered) -> Report:
         """Publish what was approved, and emit the asset event; skip where there is nothing to publish, or no approval."""
         from sluice.flow.redo import publish
 
-        with working(Step.PUBLISH, self.include) as work:
-            review = work.services.reviews.latest(work.run_id)
-            if review is not None and review.verdict in {Verdict.REJECTED, Verdict.SUPERSEDED}:
-                raise AirflowSkipException(f"review {review.id} was {review.verdict}{_by(review)}: nothing is published")
-            attempt = work.context["ti"]
-            publication = publish(work.services, work.run_id, is_repeated=attempt.try_number <= attempt.max_tries)
-            if publication is None or not publication.counts:
-                raise AirflowSkipException("the target holds all of it already: nothing was left to publish")
-            report: Report = {
-                "publication": publication.id,
-                "review": publication.review,
-                "run": publication.run,
-                "counts": {outcome.value: count for outcome, count in publication.counts.items()},
-            }
-            work.context["outlet_events"][self.asset].extra = report
-            return report
+        review = work.services.reviews.latest(work.run_id)
+        if review is not None and review.verdict in {Verdict.REJECTED, Verdict.SUPERSEDED}:
+            raise AirflowSkipException(f"review {review.id} was {review.verdict}{_by(review)}: nothing is published")
+        publication = publish(work.services, work.run_id, is_repeated=has_tries_left(work.context))
+        if publication is None or not publication.counts:
+            raise AirflowSkipException("the target holds all of it already: nothing was left to publish")
+        report: Report = {
+            "publication": publication.id,
+            "review": publication.review,
+            "run": publication.run,
+            "counts": {outcome.value: count for outcome, count in publication.counts.items()},
+        }
+        work.context["outlet_events"][self.asset].extra = report
+        return report
 
     def settle(self) -> Report:
         """End the run; raise `RunIncomplete`, saying what failed and what to clear, unless it brought in everything."""

@@ -1,0 +1,93 @@
+"""The form that goes with an answer, and what comes back of it, in; a decision, or why it is none, out."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from airflow.sdk import Param
+
+from sluice.errors import DecisionRefused, ReviewNotApproved
+from sluice.model.airflow_names import ANSWERS, COMMENT, DELETES_AT_MOST
+from sluice.model.review import Choice, Decision
+from sluice.model.spec import ReviewPolicy
+
+_CHOICES: Final = {label: choice for choice, label in ANSWERS.items()}
+_LONGEST_COMMENT: Final = 2000
+_MOST_DELETES: Final = 2**63 - 1
+"""What the column holds."""
+
+
+def answer_form() -> dict[str, Param]:
+    """Return what a person may add to an answer, as Airflow's form shows it."""
+    number = "Let through at most so many deletions. Empty: as many as the review has, unless it is blocked for them."
+    return {
+        COMMENT: Param("", type=["null", "string"], description="Kept with the decision; may stay empty."),
+        DELETES_AT_MOST: Param(None, type=["null", "integer"], minimum=0, description=number),
+    }
+
+
+def read_answer(event: Mapping[str, Any], policy: ReviewPolicy, now: datetime) -> Decision:
+    """Return the decision that Airflow brings, which has checked neither the form nor, if everybody is an admin, who answered.
+
+    Raises `DecisionRefused` where it cannot be told what was meant. A rejection is always taken as one: it does no harm.
+    """
+    if event.get("error_type") == "timeout":
+        choice = Choice.REJECT if policy.on_timeout == "reject" else Choice.EXPIRE
+        return Decision(choice=choice, by="policy", via="policy", comment="nobody answered in time", at=now)
+    if "error" in event:
+        raise ReviewNotApproved(f"Airflow could not wait for an answer: {event['error']}")
+    choice = _choice(event.get("chosen_options"))
+    form = event.get("params_input") or {}
+    answered_at = event.get("responded_at")
+    return Decision(
+        choice=choice,
+        by=_who(event.get("responded_by_user"), policy.approvers),
+        via="airflow",
+        comment=_comment(form) if choice is Choice.REJECT else _checked_comment(form),
+        deletes_at_most=None if choice is Choice.REJECT else _deletes_at_most(form),
+        at=answered_at.astimezone(UTC) if isinstance(answered_at, datetime) else now,
+    )
+
+
+def _choice(chosen: Any) -> Choice:
+    if not isinstance(chosen, list) or len(chosen) != 1 or chosen[0] not in _CHOICES:
+        raise DecisionRefused(f"one of {', '.join(_CHOICES)} is to be chosen")
+    return _CHOICES[chosen[0]]
+
+
+def _who(user: Any, approvers: tuple[str, ...]) -> str:
+    """Return the name of who answered; ids alone tell whether he may, since people choose their names themselves."""
+    known = user if isinstance(user, Mapping) else {}
+    name = _storable(known.get("name") or known.get("id") or "unknown")
+    if approvers and str(known.get("id")) not in approvers:
+        raise DecisionRefused(f"{name} is none of those who may decide: {', '.join(approvers)}")
+    return name
+
+
+def _checked_comment(form: Any) -> str:
+    if not isinstance(form, Mapping):
+        raise DecisionRefused("the form is to be filled in with names and values")
+    if unknown := sorted(str(key) for key in form if key not in {COMMENT, DELETES_AT_MOST}):
+        raise DecisionRefused(f"the form has no field {', '.join(unknown)[:100]}, but {COMMENT} and {DELETES_AT_MOST}")
+    if not isinstance(form.get(COMMENT) or "", str):
+        raise DecisionRefused(f"{COMMENT} is to be a text")
+    return _comment(form)
+
+
+def _comment(form: Any) -> str:
+    comment = form.get(COMMENT) if isinstance(form, Mapping) else None
+    return _storable(comment)[:_LONGEST_COMMENT] if isinstance(comment, str) else ""
+
+
+def _deletes_at_most(form: Mapping[str, Any]) -> int | None:
+    number = form.get(DELETES_AT_MOST)
+    if number is None or number == "":
+        return None
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= _MOST_DELETES:
+        raise DecisionRefused(f"{DELETES_AT_MOST} is to be a whole number from 0 on, or empty")
+    return number
+
+
+def _storable(text: Any) -> str:
+    """Return a text as the database can hold it."""
+    return str(text).encode(errors="replace").decode().replace("\0", "")
