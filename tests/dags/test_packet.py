@@ -1,44 +1,135 @@
-"""What a person decides by: figures and reasons in Markdown, in which nobody else's words can pass for markup."""
+"""What a person decides by in Airflow: Markdown, in which nobody else's words can pass for markup."""
+
+from typing import Any
 
 import pytest
+from markdown_it import MarkdownIt
 
 from sluice.adapters.spec_files import SpecFiles
 from sluice.airflow_glue.packet import markdown_text, review_body, review_subject
 from sluice.model.airflow_names import ANSWERS
+from sluice.model.artifact import ArtifactKind
+from sluice.model.evidence import Drift, Measure
 from sluice.model.ledger import Outcome
 from sluice.model.lifecycle import Verdict
 from sluice.model.review import Figures
-from tests.support.nouns import a_review, a_run
+from tests.support.evidence import some_evidence
+from tests.support.nouns import a_pointer, a_review, a_run
 from tests.support.servers import PROJECT
 
 FIGURES = Figures(seen=1234, unchanged=1000, live_before=1300, outcomes={Outcome.CREATED: 34, Outcome.DELETED: 5})
+SPEC = SpecFiles(PROJECT / "include").sync("hotels")
+AIRFLOW = "https://airflow.example/af"
+HOSTILE = [
+    "<img src=x onerror=alert(1)>",
+    "a | b",
+    "[click](http://x.example)",
+    "![x](http://x.example/y.png)",
+    "**bold** `code` ``two``",
+    "line\n# heading\n\n- item",
+    "&lt;b&gt;",
+    "http://x.example/ and www.x.example",
+    "`",
+    "\\`\\",
+    "~~gone~~ <!--",
+    "\u202eevil\x00",
+    "x" * 10_000,
+    "`" * 200,
+    "\u202e" * 200,
+    " ",
+]
+
+
+def body(**changes: Any) -> str:
+    """Return the body of the question about a review."""
+    evidence = changes.pop("evidence", some_evidence())
+    url = changes.pop("airflow_url", AIRFLOW)
+    return review_body(SPEC, a_run(), a_review("run.digest", **({"figures": FIGURES} | changes)), evidence, url)
+
+
+def marks(text: str) -> list[tuple[str, str]]:
+    """Return what a reader of Markdown takes for markup in it, with the addresses of links."""
+    markdown = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    tokens = [token for block in markdown.parse(text) for token in (block, *(block.children or []))]
+    return [(token.type, str(token.attrs.get("href", ""))) for token in tokens if token.type not in {"inline", "text"}]
 
 
 def test_the_question_names_what_would_change() -> None:
     """The headline has the sync, the number of rows and the table; a block is said there."""
-    spec = SpecFiles(PROJECT / "include").sync("hotels")
-    assert review_subject(spec, a_review("r", figures=FIGURES)) == "hotels: change 39 rows of public.hotels?"
-    assert review_subject(spec, a_review("r", verdict=Verdict.BLOCKED)).startswith("hotels, blocked: ")
+    assert review_subject(SPEC, a_review("r", figures=FIGURES)) == "hotels: change 39 rows of public.hotels?"
+    assert review_subject(SPEC, a_review("r", verdict=Verdict.BLOCKED)).startswith("hotels, blocked: ")
 
 
 def test_the_body_has_reasons_figures_and_where_to_look() -> None:
-    """Everything a decision needs, on one page."""
+    """Everything a decision needs, on one page, with links to all there is."""
     figures = FIGURES.model_copy(update={"shards_failed": 2})
-    body = review_body(a_run(), a_review("run.digest", figures=figures, reasons=("5 of 1,300 objects deleted",)))
-    assert "- 5 of 1,300 objects deleted" in body
-    assert "| created | 34 |" in body
-    assert "| **seen** | 1,234 | 1,300 are in the table now |" in body
-    assert "2 shards failed" in body
-    assert "sluice review show run.digest" in body
-    assert all(label in body for label in ANSWERS.values())
+    report = a_pointer(kind=ArtifactKind.REPORT)
+    text = body(figures=figures, reasons=("5 of 1,300 objects deleted",), report=report)
+    assert "- 5 of 1,300 objects deleted" in text
+    assert "| created | 34 |" in text
+    assert "| seen | 1,234 |" in text
+    assert "| shards failed | 2 |" in text
+    assert "sluice review show run.digest" in text
+    assert all(label in text for label in ANSWERS.values())
+    page = f"{AIRFLOW}/sluice/dags/sluice_hotels/reviews/run.digest"
+    assert [href for kind, href in marks(text) if kind == "link_open"] == [f"{page}/packet", page]
+
+
+def test_evidence_is_told_in_short() -> None:
+    """The fields that change most, what has drifted too far, and a few objects; how many there are besides is told."""
+    text = body(evidence=some_evidence(drifts=tuple(_drift(f"f{number}") for number in range(7))))
+    assert "- `name` of 2 objects, such as `Grand Hotel`: `the Grand Hotel` → `our Grand Hotel`" in text
+    assert "- `f4`: population stability index 0.400" in text
+    assert "- `f5`" not in text
+    assert "- and 2 more fields" in text
+    assert "**Created**, 1 of 34" in text
+    assert "- `Grand Hotel`: `name` `our Grand Hotel`" in text
+
+
+def _drift(field: str) -> Drift:
+    return Drift(field=field, measure=Measure.STABILITY_INDEX, value=0.4)
+
+
+def test_drift_within_the_limit_is_not_told() -> None:
+    """What policy approves by itself needs nobody."""
+    assert "Drift" not in body(evidence=some_evidence(drifts=()))
+    within = Drift(field="a", measure=Measure.STABILITY_INDEX, value=0.25)
+    assert "Drift" not in body(evidence=some_evidence(drifts=(within,)))
+
+
+def test_without_evidence_or_an_address_the_figures_remain() -> None:
+    """A review of an old release, or one whose evidence was lost, can be decided as well."""
+    text = body(evidence=None, airflow_url=None)
+    assert "| created | 34 |" in text
+    assert "the tab *Sluice* of this DAG run" in text
+    assert not [kind for kind, _ in marks(text) if kind == "link_open"]
 
 
 @pytest.mark.parametrize(
-    "words", ["<img src=x onerror=alert(1)>", "a | b", "[click](http://x)", "**bold** `code`", "line\n# heading", "&lt;b&gt;"]
+    ("deleted", "said"),
+    [
+        (0, "*Approve* publishes all of it."),
+        (5, "with 5 deletions. `deletes_at_most` may say how many at most"),
+        (1299, "with 1,299 deletions: so many need a number in `deletes_at_most`, at least 1,299"),
+    ],
 )
+def test_the_number_of_deletions_is_told_with_how_to_let_them_through(deleted: int, said: str) -> None:
+    """So that nobody learns it from a refusal."""
+    figures = FIGURES.model_copy(update={"outcomes": {Outcome.DELETED: deleted}})
+    assert said in body(figures=figures)
+
+
+@pytest.mark.parametrize("words", HOSTILE)
 def test_other_people_s_words_are_no_markup(words: str) -> None:
-    """Each mark that means something to Markdown or HTML is escaped, and no line begins with them."""
-    text = markdown_text(words)
-    assert "\n" not in text
-    for mark in "<>|[]()*`#&":
-        assert text.count(mark) == text.count(f"\\{mark}")
+    """Whatever stands in values, keys and reasons, the marks are those of harmless words, and there is room for all of it."""
+    text = body(evidence=some_evidence(words), reasons=(f"because of {words}",) * 20)
+    assert marks(text) == marks(body(reasons=("harmless",) * 20))
+    assert all(char.isprintable() or char == "\n" for char in text)
+    assert len(text) < 8_000
+
+
+@pytest.mark.parametrize("words", HOSTILE[:-1])
+def test_our_sentences_with_their_words_are_one_line_of_text(words: str) -> None:
+    """Each mark that means something to Markdown or HTML is escaped."""
+    assert "\n" not in markdown_text(words)
+    assert marks(markdown_text(words)) == [("paragraph_open", ""), ("paragraph_close", "")]

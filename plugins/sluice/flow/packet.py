@@ -1,5 +1,6 @@
 """A review in; its packet stored, and what was stored of it read again, out. A packet that was lost stops nothing."""
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -35,6 +36,11 @@ def with_packet(
     log.info(log_events.ARTIFACT_STORED, artifact=report.key, bytes=report.bytes)
     services.pointers.add(report, run.token)
     return review.model_copy(update={"report": report})
+
+
+def packet_name(review: Review) -> str:
+    """Return the name of the packet as a file."""
+    return re.sub(r"[^A-Za-z0-9._-]", "_", f"{review.sync}-{review.id}") + ".html"
 
 
 def packet_of(services: Services, review: Review) -> bytes | None:

@@ -1,6 +1,5 @@
 """The pages as one FastAPI application: read only, without scripts, and behind a login on every route."""
 
-import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from markupsafe import Markup
 
 from sluice.errors import ArtifactCorrupt, NotFound, Retryable, SluiceError
 from sluice.flow.damage import note
-from sluice.flow.packet import evidence_of, packet_of
+from sluice.flow.packet import evidence_of, packet_name, packet_of
 from sluice.flow.pinned_spec import pinned_spec
 from sluice.model.base import ReviewId, RunId
 from sluice.model.ledger import Outcome
@@ -173,8 +172,10 @@ class _Pages:
             raise NotFound(
                 f"the packet of review {review.id} was lost, or never made: the review's own page tells what is known"
             )
-        name = re.sub(r"[^A-Za-z0-9._-]", "_", f"{review.sync}-{review.id}")
-        headers = {"Content-Security-Policy": _PACKET_POLICY, "Content-Disposition": f'{disposition}; filename="{name}.html"'}
+        headers = {
+            "Content-Security-Policy": _PACKET_POLICY,
+            "Content-Disposition": f'{disposition}; filename="{packet_name(review)}"',
+        }
         return HTMLResponse(data, headers=headers)
 
     def _evidence(self, services: Services, run: Run, review: Review) -> Markup | None:

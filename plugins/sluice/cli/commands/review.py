@@ -4,6 +4,7 @@ import os
 import pwd
 import time
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -17,7 +18,7 @@ from sluice.cli.logs import configure_logs
 from sluice.cli.output import Output, printable, table
 from sluice.cli.progress import RunProgress
 from sluice.cli.session import AsJson, Session, session_of
-from sluice.errors import IllegalTransition, NotFound
+from sluice.errors import IllegalTransition, NotFound, UsageInvalid
 from sluice.model.base import ReviewId, RunId
 from sluice.model.lifecycle import WAITING_VERDICTS
 from sluice.model.review import Choice, Decision, Review
@@ -77,6 +78,40 @@ def show(context: typer.Context, name: Named, as_json: AsJson = False) -> None:
             console.print(printable(f"{outcome}: {keys}" + (f", and {more:,} more" if more > 0 else "")))
 
     output.result({"review": found, "samples": {outcome: list(map(asdict, some)) for outcome, some in samples.items()}}, draw)
+
+
+@review.command()
+@bounded
+def packet(
+    context: typer.Context,
+    name: Named,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to; else a file named after the review.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write the packet of a review, all that a person decides by, as one HTML file to be read or printed anywhere.
+
+    Example: sluice review packet inline-3f2a9c81d04e -o packet.html
+    """
+    from sluice.flow.packet import packet_name, packet_of
+
+    session = session_of(context)
+    shown = session.begin(as_json=as_json)
+    with session.services() as services:
+        found = find_review(services, name)
+        data = packet_of(services, found)
+    if data is None:
+        raise NotFound(
+            f"the packet of review {found.id} was lost, or never made: `sluice review show {found.id}` tells the rest"
+        )
+    path = output or Path(packet_name(found))
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise UsageInvalid(f"cannot write {path}: {error.strerror}") from error
+    document = {"review": found.id, "file": str(path), "bytes": len(data)}
+    shown.result(document, lambda console: console.print(printable(f"wrote {path}"), soft_wrap=True))
 
 
 @review.command()
