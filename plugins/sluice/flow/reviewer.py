@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from typing import Final
 
 import structlog
@@ -13,8 +12,10 @@ from sluice.errors import NothingToReview
 from sluice.flow.damage import intact, is_void, require_chunks
 from sluice.flow.digest import content_digest, review_digest
 from sluice.flow.entering import Entry, entered
+from sluice.flow.evidence import gather
 from sluice.flow.pinned_spec import pinned_spec
 from sluice.flow.rows_artifacts import rejects_of, rows_artifacts, staged_artifacts
+from sluice.flow.turned_down import end_superseded
 from sluice.mapping.mapper import Mapper
 from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
 from sluice.model.base import ReviewId, RunId, ShardKey
@@ -65,9 +66,12 @@ def review(services: Services, run_id: RunId) -> Review:
             diffing.compare(scope)
             entry.pulse.moved()
             data, counts = diffing.result()
-        diff = _store(services, run, data, counts, services.clock.now() + entry.policy.artifact_ttl)
+            found = gather(services, diffing, entry, spec, arrived)
+        diff = _store(services, entry, ArtifactKind.DIFF, data, sum(counts.outcomes.values()))
+        evidence = _store(services, entry, ArtifactKind.EVIDENCE, found.model_dump_json().encode(), len(found.samples))
         figures = _figures(counts, rejects, failed=len(shards) - len(arrived))
-        return _keep(services, run, diff, figures, judge(spec.review, figures, run))
+        judgement = judge(spec.review, figures, run, found.drifts)
+        return _keep(services, run, diff=diff, evidence=evidence, figures=figures, judgement=judgement)
 
 
 def _is_published(services: Services, spec: SyncSpec, latest: Review, shards: list[Shard]) -> bool:
@@ -93,15 +97,16 @@ def _stage(
     diffing.stage_rejected([reject.key for reject in rejects if reject.key is not None])
 
 
-def _store(services: Services, run: Run, data: bytes, counts: DiffCounts, expires_at: datetime) -> Pointer:
-    ref = ArtifactRef(sync=run.sync, run=run.id, kind=ArtifactKind.DIFF, variant=content_digest(data))
-    diff = services.artifacts.put(ref, data, records=sum(counts.outcomes.values()), expires_at=expires_at)
-    log.info(log_events.ARTIFACT_STORED, artifact=diff.key, bytes=diff.bytes)
-    services.pointers.add(diff, run.token)
-    return diff
+def _store(services: Services, entry: Entry, kind: ArtifactKind, data: bytes, records: int) -> Pointer:
+    run = entry.run
+    ref = ArtifactRef(sync=run.sync, run=run.id, kind=kind, variant=content_digest(data))
+    stored = services.artifacts.put(ref, data, records, services.clock.now() + entry.policy.artifact_ttl)
+    log.info(log_events.ARTIFACT_STORED, artifact=stored.key, bytes=stored.bytes)
+    services.pointers.add(stored, run.token)
+    return stored
 
 
-def _keep(services: Services, run: Run, diff: Pointer, figures: Figures, judgement: Judgement) -> Review:
+def _keep(services: Services, run: Run, *, diff: Pointer, evidence: Pointer, figures: Figures, judgement: Judgement) -> Review:
     digest = review_digest(run, diff, staged_artifacts(services, run.id), figures.shards_failed, judgement.reasons)
     kept = services.reviews.save(
         Review(
@@ -113,10 +118,12 @@ def _keep(services: Services, run: Run, diff: Pointer, figures: Figures, judgeme
             reasons=judgement.reasons,
             verdict=judgement.verdict,
             diff=diff,
+            evidence=evidence,
             created_at=services.clock.now(),
         ),
         run,
     )
+    end_superseded(services, kept)
     log.info(
         log_events.REVIEW_MADE,
         review=kept.id,

@@ -7,7 +7,7 @@ from sluice.ports.run_memory import DeadLetterStore, PointerStore, ReviewStore, 
 from sluice.ports.services import Services
 from sluice.ports.supplier import Page, PageRequest, Source
 from sluice.ports.surroundings import Clock, ConnectionInfo, Connections, DatabaseProbe, Metrics, SpecReader
-from sluice.ports.target import DiffCounts, Diffing, DiffScope, Held, Ledger, Publishing, Remember, Target, Undo
+from sluice.ports.target import DiffCounts, Diffing, DiffScope, Held, Inspecting, Ledger, Publishing, Remember, Target, Undo
 from sluice.ports.upkeep import GarbageStore, Holder, RebuildStore, RedoStore
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "Gates",
     "Held",
     "Holder",
+    "Inspecting",
     "Ledger",
     "Metrics",
     "Page",

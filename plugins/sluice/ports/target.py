@@ -8,7 +8,7 @@ from typing import Protocol
 
 from sluice.model.artifact import Pointer
 from sluice.model.base import ObjectKey, PublicationId, ReviewId, ShardKey, Token
-from sluice.model.evidence import FieldChange, ObjectSample
+from sluice.model.evidence import FieldChange, ObjectSample, Profile
 from sluice.model.ledger import LedgerObject, ObjectEvent, Outcome, Publication, Remembered
 from sluice.model.review import Review
 from sluice.model.run import Run
@@ -161,6 +161,25 @@ class Diffing(Protocol):
 
     def result(self) -> tuple[bytes, DiffCounts]:
         """Return the last comparison: the diff (Parquet, ordered by key, see `model.rows`) and its counts."""
+
+    def inspecting(self) -> "Inspecting":
+        """Take a closer look at the last comparison, once; nothing is staged or compared after it."""
+
+
+class Inspecting(Protocol):
+    """The rows of a comparison, laid beside those whose place they would take in the table, as others have left it."""
+
+    def needed(self) -> list[tuple[ShardKey, int]]:
+        """Return (shard, seq) of the rows artifacts that hold rows to look at: to be loaded before anything else is asked."""
+
+    def load_rows(self, shard: ShardKey, seq: int, rows: bytes) -> None:
+        """Load what has to be looked at of one rows artifact."""
+
+    def differences(self) -> tuple[tuple[FieldChange, ...], tuple[ObjectSample, ...]]:
+        """Return how often each field would change, the most frequent first, and some objects of each outcome in key order."""
+
+    def profile(self, baseline: Profile | None) -> Profile:
+        """Sum up what the table would hold, in the bins and categories of the baseline, so that the two can be compared."""
 
 
 class Publishing(Protocol):

@@ -19,6 +19,7 @@ from sluice.model.review import Review
 from sluice.model.run import Run
 from sluice.ports import DiffCounts, DiffScope, Held
 from tests.unit.fakes.clock import FakeClock
+from tests.unit.fakes.inspecting import MemoryInspecting
 from tests.unit.fakes.ledger import MemoryLedger
 
 _ROWS_NEEDED: Final = WRITING_OUTCOMES - {Outcome.DELETED}
@@ -146,6 +147,9 @@ class MemoryDiffing:
             ),
             outcomes={outcome: outcomes.count(outcome) for outcome in Outcome if outcome in outcomes},
         )
+
+    def inspecting(self) -> MemoryInspecting:
+        return MemoryInspecting(self.target.rows, self.compared)
 
     def _is_told(self, key: ObjectKey) -> bool:
         return self.compared[key]["outcome"] not in ("unchanged", "vanished")

@@ -10,6 +10,8 @@ from psycopg.rows import DictRow
 
 from sluice.adapters.queries import Queries
 from sluice.adapters.targets.arrow_copy import copy_in, copy_out, hex_column, read_parquet, write_parquet
+from sluice.adapters.targets.inspecting import PostgresInspecting
+from sluice.adapters.targets.table import TargetTable
 from sluice.model import rows
 from sluice.model.base import ObjectKey, ShardKey
 from sluice.model.ledger import Outcome
@@ -39,9 +41,10 @@ DIFF_SCHEMA: Final = pa.schema(
 class PostgresDiffing:
     """The staging area of one reviewing session, inside one transaction with one view of the ledger."""
 
-    def __init__(self, connection: psycopg.Connection[DictRow], sync: str) -> None:
+    def __init__(self, connection: psycopg.Connection[DictRow], sync: str, table: TargetTable) -> None:
         self._cursor = connection.cursor()
         self._sync = sync
+        self._table = table
         self._cursor.execute(_SQL["create_staging"])
 
     def stage(self, shard: ShardKey, seq: int, data: bytes) -> None:
@@ -99,6 +102,10 @@ class PostgresDiffing:
             moved=self._number("moved"),
             outcomes={Outcome(name): number for name, number in sorted(objects.items())},
         )
+
+    def inspecting(self) -> PostgresInspecting:
+        """Take a closer look at the last comparison; once in a session."""
+        return PostgresInspecting(self._cursor, self._sync, self._table)
 
     def _number(self, query: str) -> int:
         row = self._cursor.execute(_SQL[query], {"sync": self._sync}).fetchone()

@@ -51,7 +51,7 @@ class PostgresTarget:
         """Open a staging area with one unchanging view of the ledger."""
         with self._database.transaction() as connection:
             connection.execute("set transaction isolation level repeatable read")
-            yield PostgresDiffing(connection, self._sync)
+            yield PostgresDiffing(connection, self._sync, self._table)
 
     def undo_of(self, publication: PublicationId, images: bytes) -> Undo:
         """Hold the before-images of a publication against one unchanging view of table and ledger."""

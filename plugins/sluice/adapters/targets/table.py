@@ -28,6 +28,7 @@ class TargetTable:
         self.identifier = self._names.identifier
         self.fields = self._names.fields
         self.key_fields = self._names.key_fields
+        self.own = frozenset(column.name for column in self._form.own)
 
     def lock(self, cursor: psycopg.Cursor[DictRow]) -> None:
         """Wait for the lock of this table, and hold it until the transaction ends."""

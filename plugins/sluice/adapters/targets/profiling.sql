@@ -1,0 +1,45 @@
+-- name: create_profiled
+-- The rows that are summed up: `v3` is the fourth field of the spec, texts cut; `h3` tells its values apart where it is cut.
+-- Of what comes in and is not drawn into the sample, the lowest and highest values are kept apart.
+create temporary table profiled ({columns}) on commit drop;
+create temporary table extremes (like profiled) on commit drop
+
+-- name: add_arriving
+-- Takes in the rows that come in, or those drawn of them.
+insert into profiled
+select {values} from arriving t
+where (hashtextextended(t._key, 0) & %(mask)s) < %(drawn)s
+    and t._key in (select key from compared where outcome in ('created', 'changed', 'reappeared'))
+
+-- name: add_staying
+-- Takes in the rows of the table, or those drawn of them, that neither change nor go.
+insert into profiled
+select {values} from {table}
+where {live} and not exists (
+    select from compared c where c.outcome in ('created', 'changed', 'reappeared', 'deleted') and {matches}
+)
+
+-- name: summarize
+-- All fields in one pass.
+with summed as (select count(*) as looked_at, {sums} from profiled)
+select looked_at, {results} from summed
+
+-- name: fill_bins
+-- How many rows are in which bins of a number field: of those it is compared over, and of its own deciles.
+select f.place, f.bin, f.own_bin, count(*) as rows
+from profiled cross join lateral (values {numbers}) as f (place, bin, own_bin)
+where f.bin is not null
+group by f.place, f.bin, f.own_bin
+
+-- name: count_categories
+-- The most frequent values of each category field, and those that are asked for.
+with counted as (
+    select f.place, f.value, count(*) as rows,
+        row_number() over (partition by f.place order by count(*) desc, f.value collate "C") as rank
+    from profiled cross join lateral (values {texts}) as f (place, value)
+    where f.value is not null
+    group by f.place, f.value
+)
+select place, value, rows from counted
+where rank <= %(most)s or (place, value) in (select * from unnest(%(places)s::integer[], %(values)s::text[]))
+order by place, rows desc, value collate "C"

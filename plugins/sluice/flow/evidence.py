@@ -1,0 +1,82 @@
+"""What a person decides by: the diffing session of a run comes in; changes, samples, profile, drift and shard counts go out."""
+
+from collections.abc import Mapping
+from statistics import median
+from typing import Final
+
+from pydantic import ValidationError
+
+from sluice.checks.drift import drifts_between
+from sluice.errors import ArtifactCorrupt, NotFound, StateTooNew, StateUnreadable
+from sluice.flow.damage import intact, note
+from sluice.flow.entering import Entry
+from sluice.flow.rows_artifacts import rows_artifacts
+from sluice.model.base import ShardKey
+from sluice.model.evidence import Evidence, Profile, ShardCount
+from sluice.model.run import Mode, Run
+from sluice.model.shard import Shard
+from sluice.model.spec import SyncSpec
+from sluice.ports import Diffing, Services
+
+_FULL_RUNS: Final = 10
+"""What a shard delivered is laid beside what it delivered in so many runs."""
+_MOST_SHARDS: Final = 50
+
+
+def gather(services: Services, diffing: Diffing, entry: Entry, spec: SyncSpec, arrived: Mapping[ShardKey, Shard]) -> Evidence:
+    """Return what there is to say about the comparison the session has made; raise `RedoNeeded` where rows were lost."""
+    inspecting = diffing.inspecting()
+    artifacts = rows_artifacts(services, entry.run.id)
+    for shard, seq in inspecting.needed():
+        with intact(services, artifacts[shard, seq], entry.run) as rows:
+            inspecting.load_rows(shard, seq, rows)
+        entry.pulse.moved()
+    changes, samples = inspecting.differences()
+    entry.pulse.moved()
+    baseline = _baseline(services, spec)
+    profile = inspecting.profile(baseline)
+    entry.pulse.moved()
+    growing = {spec.object.version, spec.source.watermark}
+    return Evidence(
+        changes=changes,
+        samples=samples,
+        profile=profile,
+        baseline=baseline,
+        drifts=tuple(drift for drift in drifts_between(profile, baseline) if drift.field not in growing),
+        shards=_shard_counts(services, entry.run, arrived),
+        shards_in_all=len(arrived),
+    )
+
+
+def _baseline(services: Services, spec: SyncSpec) -> Profile | None:
+    """Return what the sync's last publication left; None where nobody can say any more."""
+    published = services.ledger(spec).publications(spec.sync, 1)
+    try:
+        pointer = services.reviews.get(published[0].review).evidence if published else None
+    except (NotFound, StateTooNew, StateUnreadable):
+        return None
+    if pointer is None:
+        return None
+    try:
+        return Evidence.model_validate_json(services.artifacts.get(pointer)).profile
+    except ArtifactCorrupt as error:
+        note(services, pointer, error)
+    except ValidationError:  # another release has written it
+        pass
+    return None
+
+
+def _shard_counts(services: Services, run: Run, arrived: Mapping[ShardKey, Shard]) -> tuple[ShardCount, ...]:
+    """Return what the shards delivered, those first that are furthest from their median; a part of a run has no history."""
+    is_whole = run.mode is Mode.FULL and run.window is None
+    before = services.shards.delivered(run.sync, _FULL_RUNS) if is_whole else {}
+    counts = [ShardCount(shard=key, objects=shard.records, before=before.get(key, ())) for key, shard in arrived.items()]
+    return tuple(sorted(counts, key=lambda count: (-_distance(count), count.shard))[:_MOST_SHARDS])
+
+
+def _distance(count: ShardCount) -> float:
+    """Return how far a shard is from its median, as a share of it."""
+    if not count.before:
+        return 0.0
+    usual = median(count.before)
+    return abs(count.objects - usual) / max(usual, 1)
