@@ -6,13 +6,13 @@ from typing import Any, Final
 
 from airflow.sdk import Param
 
+from sluice.checks.policy import unanswered
 from sluice.errors import DecisionRefused, ReviewNotApproved
 from sluice.model.airflow_names import ANSWERS, COMMENT, DELETES_AT_MOST
 from sluice.model.review import Choice, Decision
 from sluice.model.spec import ReviewPolicy
 
 _CHOICES: Final = {label: choice for choice, label in ANSWERS.items()}
-_LONGEST_COMMENT: Final = 2000
 _MOST_DELETES: Final = 2**63 - 1
 """What the column holds."""
 
@@ -32,8 +32,7 @@ def read_answer(event: Mapping[str, Any], policy: ReviewPolicy, now: datetime) -
     Raises `DecisionRefused` where it cannot be told what was meant. A rejection is always taken as one: it does no harm.
     """
     if event.get("error_type") == "timeout":
-        choice = Choice.REJECT if policy.on_timeout == "reject" else Choice.EXPIRE
-        return Decision(choice=choice, by="policy", via="policy", comment="nobody answered in time", at=now)
+        return unanswered(policy, now)
     if "error" in event:
         raise ReviewNotApproved(f"Airflow could not wait for an answer: {event['error']}")
     choice = _choice(event.get("chosen_options"))
@@ -50,9 +49,10 @@ def read_answer(event: Mapping[str, Any], policy: ReviewPolicy, now: datetime) -
 
 
 def _choice(chosen: Any) -> Choice:
-    if not isinstance(chosen, list) or len(chosen) != 1 or chosen[0] not in _CHOICES:
+    label = chosen[0] if isinstance(chosen, list) and len(chosen) == 1 else None
+    if not isinstance(label, str) or label not in _CHOICES:
         raise DecisionRefused(f"one of {', '.join(_CHOICES)} is to be chosen")
-    return _CHOICES[chosen[0]]
+    return _CHOICES[label]
 
 
 def _who(user: Any, approvers: tuple[str, ...]) -> str:
@@ -76,7 +76,7 @@ def _checked_comment(form: Any) -> str:
 
 def _comment(form: Any) -> str:
     comment = form.get(COMMENT) if isinstance(form, Mapping) else None
-    return _storable(comment)[:_LONGEST_COMMENT] if isinstance(comment, str) else ""
+    return _storable(comment) if isinstance(comment, str) else ""
 
 
 def _deletes_at_most(form: Mapping[str, Any]) -> int | None:

@@ -173,6 +173,8 @@ def _shards_report(shards: list[Shard]) -> Report:
 
 
 def _by(review: Review) -> str:
+    if review.superseded_by is not None:
+        return f" by review {review.superseded_by}"
     if review.decision is None:
         return ""
     comment = f": {review.decision.comment}" if review.decision.comment else ""
