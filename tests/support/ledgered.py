@@ -1,6 +1,7 @@
 """A published table driven the way runs drive it, with rows that came through the mapper: records in, publications out."""
 
 import json
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -16,7 +17,7 @@ from sluice.model.ledger import Publication
 from sluice.model.lifecycle import Verdict
 from sluice.model.run import Mode
 from sluice.model.spec import SyncSpec
-from sluice.ports import ConnectionInfo, DiffScope, Undo
+from sluice.ports import ConnectionInfo, DiffCounts, DiffScope, Undo
 from tests.support.nouns import a_pointer, a_review, a_run
 from tests.unit.mapping.workbench import map_records
 
@@ -24,17 +25,27 @@ SHARD = ShardKey("all")
 PATIENCE = timedelta(minutes=5)
 
 
+@dataclass(frozen=True)
+class Reviewed:
+    """What a run delivered, and what its diff says of it."""
+
+    rows: bytes
+    diff: bytes
+    counts: DiffCounts
+
+
 class Table:
     """One sync's table and ledger; `hand` changes the table behind their backs."""
 
-    def __init__(self, info: ConnectionInfo, spec: SyncSpec) -> None:
+    def __init__(self, info: ConnectionInfo, spec: SyncSpec, turn: int = 0) -> None:
+        """Runs are numbered from behind `turn`, so that those of several tables have different reviews."""
         self.spec = spec
         self.database = Database(info, TargetUnavailable)
         self.target = PostgresTarget(self.database, spec)
         self.ledger = PostgresLedger(self.database)
         self.hand = psycopg.connect(conninfo(info), autocommit=True)
         self.images: dict[PublicationId, bytes] = {}
-        self._turn = 0
+        self._turn = turn
 
     def close(self) -> None:
         self.hand.close()
@@ -42,12 +53,24 @@ class Table:
 
     def bring(self, *records: dict[str, Any], complete: bool = False) -> Publication:
         """Publish what a run delivered; one that is `complete` deletes what it did not deliver."""
+        return self.publish(self.review(*records, complete=complete))
+
+    def review(self, *records: dict[str, Any], complete: bool = False, deletes: bool = True) -> "Reviewed":
+        """Compare what a run delivered with the ledger."""
         rows = map_records(self.spec, *map(json.dumps, records)).rows
         with self.target.diffing() as diffing:
             diffing.stage(SHARD, 0, rows)
-            diffing.compare(DiffScope(complete=complete, transformer_version=1))
-            diff, _ = diffing.result()
-        return self._publish(diff, rows=rows)
+            diffing.compare(DiffScope(complete=complete, transformer_version=1, deletes=deletes))
+            return Reviewed(rows, *diffing.result())
+
+    def publish(self, reviewed: "Reviewed") -> Publication:
+        """Publish what was reviewed, now or a while ago."""
+        return self._publish(reviewed.diff, rows=reviewed.rows)
+
+    def respec(self, spec: SyncSpec) -> None:
+        """Go on under another spec."""
+        self.spec = spec
+        self.target = PostgresTarget(self.database, spec)
 
     def undo_of(self, undone: Publication) -> Undo:
         """Hold a publication against what became of its objects."""

@@ -10,8 +10,10 @@ from sluice.cli.boundary import bounded
 from sluice.cli.commands.database import db
 from sluice.cli.commands.doctor import doctor
 from sluice.cli.commands.garbage import gc
+from sluice.cli.commands.publications import publications
 from sluice.cli.commands.reconcile import reconcile
 from sluice.cli.commands.review import review
+from sluice.cli.commands.rollback import rollback
 from sluice.cli.commands.run import run as run_command
 from sluice.cli.commands.runs import ledger, runs, show
 from sluice.cli.commands.stack import demo, up
@@ -60,8 +62,10 @@ def build_app(airflow: Callable[[], Connections]) -> typer.Typer:
     app.command(rich_help_panel=_WORK)(bounded(validate))
     app.command("run", rich_help_panel=_WORK)(bounded(run_command))
     app.add_typer(review, name="review", rich_help_panel=_WORK)
+    app.command(rich_help_panel=_WORK)(bounded(rollback))
     app.command(rich_help_panel=_LOOK)(bounded(runs))
     app.command(rich_help_panel=_LOOK)(bounded(show))
+    app.command(rich_help_panel=_LOOK)(bounded(publications))
     app.command(rich_help_panel=_LOOK)(bounded(ledger))
     app.command(rich_help_panel=_LOOK)(bounded(why))
     app.command(rich_help_panel=_LOOK)(bounded(reconcile))

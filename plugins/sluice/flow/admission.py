@@ -7,8 +7,10 @@ from typing import Final
 import structlog
 
 from sluice import log_events
-from sluice.errors import NotFound, UsageInvalid
+from sluice.errors import NotFound, NotUndoable, UsageInvalid
+from sluice.flow.before_images import undone_publication
 from sluice.flow.digest import content_digest
+from sluice.flow.pinned_spec import pinned_spec
 from sluice.guard.log_level import logged_from
 from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
 from sluice.model.base import RunId, Token
@@ -24,12 +26,13 @@ log: Final = structlog.get_logger()
 def admit(services: Services, request: RunRequest, run_id: RunId) -> Run:
     """Validate the request, ask for its flight and pin the spec. A run that was admitted before looks how things stand now.
 
-    See `guard.flight` for what becomes of it. Raises `SpecInvalid` or `UsageInvalid`.
+    One that takes a publication back gets the spec that publication was made with. See `guard.flight` for what becomes of a
+    run. Raises `SpecInvalid`, `UsageInvalid` or `NotUndoable`.
     """
     present = _admitted(services, run_id)
     if present is not None:
         return services.runs.open(present, services.policy(present.stage))
-    spec = services.spec(request.sync)
+    spec = _spec(services, request)
     policy = services.policy(spec.stage)
     mode = _mode(spec, request)
     spec_json = spec.model_dump_json().encode()
@@ -49,6 +52,7 @@ def admit(services: Services, request: RunRequest, run_id: RunId) -> Run:
             shards=tuple(sorted(set(request.shards))),
             review=request.review,
             force=request.force,
+            undoes=request.undoes,
             spec_hash=spec_hash,
             transformer_version=spec.version,
             origin=request.origin,
@@ -107,12 +111,29 @@ def request_key(spec: SyncSpec, mode: Mode, request: RunRequest, spec_hash: str)
         "shards": sorted(set(request.shards)),
         "review": request.review,
         "spec": spec_hash,
+        **({} if request.undoes is None else {"undoes": request.undoes}),
     }
     digest = hashlib.sha256(json.dumps(work, sort_keys=True).encode()).hexdigest()
     return f"{spec.stage}:{spec.tenant}:{spec.sync}:{spec.version}:{digest[:32]}"
 
 
+def _spec(services: Services, request: RunRequest) -> SyncSpec:
+    """Return the spec of the sync; to take a publication back, the one it was made with: names, types and table are its."""
+    spec = services.spec(request.sync)
+    if request.undoes is None:
+        return spec
+    undone = undone_publication(services, spec, request.undoes)
+    try:
+        return pinned_spec(services, services.runs.get(undone.run))
+    except NotFound as error:
+        raise NotUndoable(f"of publication {undone.id} nothing is kept any more but its record: {error.message}") from error
+
+
 def _mode(spec: SyncSpec, request: RunRequest) -> Mode:
+    if (request.undoes is None) is (request.mode is Mode.ROLLBACK):
+        raise UsageInvalid("a run takes a publication back if it names one and its mode is rollback, and not otherwise")
+    if request.undoes is not None and (request.window is not None or request.shards):
+        raise UsageInvalid("a publication is taken back as a whole: without a window, without shards")
     if request.mode is Mode.INCREMENTAL and not spec.can_increment:
         raise UsageInvalid(f"{spec.sync} declares no source.watermark, so it can only run in mode full")
     if request.window is not None and not spec.uses_window:

@@ -27,6 +27,7 @@ from sluice.flow.pipeline import PIPELINE, PipelineStep
 from sluice.flow.rebuilding import rebuilding
 from sluice.flow.redo import MOST_REDOS, publish, transform
 from sluice.flow.reviewer import review
+from sluice.flow.rollback import review_rollback
 from sluice.flow.settlement import settle
 from sluice.flow.sharder import plan_shards
 from sluice.model.base import RunId, ShardKey
@@ -39,6 +40,11 @@ log: Final = structlog.get_logger()
 _RUN_STEPS: Final[Mapping[Step, Callable[[Services, RunId], Any]]] = {
     Step.SHARD: plan_shards,
     Step.REVIEW: review,
+    Step.GATE: hold,
+    Step.PUBLISH: publish,
+}
+_ROLLBACK_STEPS: Final[Mapping[Step, Callable[[Services, RunId], Any]]] = {
+    Step.REVIEW: review_rollback,
     Step.GATE: hold,
     Step.PUBLISH: publish,
 }
@@ -136,12 +142,16 @@ def _stop(services: Services, run_id: RunId, error: SluiceError) -> None:
 def _work_off(services: Services, run_id: RunId, after: Step) -> Run:
     order = [step.step for step in PIPELINE]
     ahead = [step for step in PIPELINE if order.index(step.step) > order.index(after) and not step.always]
+    is_rollback = services.runs.get(run_id).undoes is not None
+    work = _ROLLBACK_STEPS if is_rollback else _RUN_STEPS
     for grain, steps in groupby(ahead, key=lambda step: step.grain):
         if grain == "shard":
             _bring_in(services, run_id, list(steps))
             continue
         for step in steps:
-            _RUN_STEPS[step.step](services, run_id)
+            if step.step not in work:
+                continue
+            work[step.step](services, run_id)
             if services.runs.get(run_id).status is RunStatus.WAITING:
                 return services.runs.get(run_id)
     return settle(services, run_id)

@@ -7,6 +7,7 @@ import structlog
 from sluice import log_events
 from sluice.errors import ApprovalVoid, Fenced, NothingToReview, RedoNeeded, ReviewNotApproved, ReviewWaiting
 from sluice.flow import outbox
+from sluice.flow.before_images import before_images, undone_publication
 from sluice.flow.damage import intact, is_void
 from sluice.flow.digest import content_digest, review_digest
 from sluice.flow.entering import Entry, entered
@@ -68,9 +69,11 @@ def _apply(services: Services, entry: Entry, spec: SyncSpec, review: Review) -> 
     if review.digest != review_digest(entry.run, review.diff, staged, review.figures.shards_failed, review.reasons):
         raise ApprovalVoid(f"what is staged, or its spec, has changed since review {review.id}: {ApprovalVoid.__doc__}")
     target = services.target(spec)
+    undone = entry.run.undoes
+    images = None if undone is None else before_images(services, undone_publication(services, spec, undone))
     while True:
         try:
-            publication = _publish_once(services, entry, target, review)
+            publication = _publish_once(services, entry, target, review, images)
         except Fenced:
             # Another request of this sync has published meanwhile and raised the fence. That stops a worker who lost his run,
             # and he gets no newer token; for one who did not, it is only a queue.
@@ -82,20 +85,19 @@ def _apply(services: Services, entry: Entry, spec: SyncSpec, review: Review) -> 
         return publication
 
 
-def _publish_once(services: Services, entry: Entry, target: Target, review: Review) -> Publication:
+def _publish_once(services: Services, entry: Entry, target: Target, review: Review, images: bytes | None) -> Publication:
+    with_deletes = review.verdict is not Verdict.APPROVED_WITHOUT_DELETES
     with (
         intact(services, review.diff, entry.run) as diff,
         target.publishing(entry.run.token, entry.policy.no_progress_timeout) as publishing,
     ):
         if found := publishing.find(review.id):
             return found
-        artifacts = rows_artifacts(services, entry.run.id)
-        for shard, seq in publishing.load(diff, with_deletes=review.verdict is not Verdict.APPROVED_WITHOUT_DELETES):
-            if (shard, seq) not in artifacts:
-                raise RedoNeeded(f"the rows of shard {shard}, chunk {seq}, were lost and are not made again yet", shard=shard)
-            with intact(services, artifacts[shard, seq], entry.run) as rows:
-                publishing.load_rows(shard, seq, rows)
-            entry.pulse.moved()
+        if images is not None and entry.run.undoes is not None:
+            publishing.load_undo(diff, entry.run.undoes, images, with_deletes=with_deletes)
+        else:
+            _load(services, entry, publishing, diff, with_deletes=with_deletes)
+        entry.pulse.moved()
         undo = _keep_before_images(services, publishing, entry, review)
         entry.pulse.moved()
         publication = publishing.apply(entry.run, review, undo)
@@ -103,6 +105,17 @@ def _publish_once(services: Services, entry: Entry, target: Target, review: Revi
         # The last thing before the commit: who was taken for dead, or called off, publishes nothing.
         entry.require_running()
     return publication
+
+
+def _load(services: Services, entry: Entry, publishing: Publishing, diff: bytes, *, with_deletes: bool) -> None:
+    """Load the diff and the rows that it asks for."""
+    artifacts = rows_artifacts(services, entry.run.id)
+    for shard, seq in publishing.load(diff, with_deletes=with_deletes):
+        if (shard, seq) not in artifacts:
+            raise RedoNeeded(f"the rows of shard {shard}, chunk {seq}, were lost and are not made again yet", shard=shard)
+        with intact(services, artifacts[shard, seq], entry.run) as rows:
+            publishing.load_rows(shard, seq, rows)
+        entry.pulse.moved()
 
 
 def _require_few_deletions(publication: Publication, review: Review) -> None:

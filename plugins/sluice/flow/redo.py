@@ -15,6 +15,7 @@ from sluice.flow import fetcher, publisher, reviewer, transformer
 from sluice.flow.damage import is_void
 from sluice.flow.gate import hold
 from sluice.flow.rebuilding import rebuilding
+from sluice.flow.rollback import review_rollback
 from sluice.model.base import RunId, ShardKey
 from sluice.model.ledger import Publication
 from sluice.model.lifecycle import APPROVALS, ShardStatus
@@ -42,9 +43,11 @@ def transform(services: Services, run_id: RunId, shard_key: ShardKey) -> Shard:
 
 
 def review(services: Services, run_id: RunId) -> Review:
-    """Review a run; shards that have something to make again are brought in first."""
+    """Review a run; shards that have something to make again are brought in first. A rollback has none."""
 
     def work() -> Review:
+        if services.runs.get(run_id).undoes is not None:
+            return review_rollback(services, run_id)
         _bring_in(services, run_id)
         return reviewer.review(services, run_id)
 

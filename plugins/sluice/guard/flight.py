@@ -9,6 +9,7 @@ there are no chains, and no circles. What a follower finds when it is opened aga
 - its owner has ended: so has it, by the same event and with the same failure;
 - its owner has died, and nobody has taken over: it is the owner.
 
+A run that takes a publication back has no other's result, either: what it finds depends on the table as it is now.
 A run with `force` waits for the flight alone: no outcome but its own will do.
 """
 
@@ -96,7 +97,7 @@ def decide(run: Run, around: Surroundings, policy: StagePolicy) -> Own | Follow 
 def _decide_anew(run: Run, around: Surroundings, policy: StagePolicy) -> Own | Follow | End:
     if around.holder is not None:
         return Follow(around.holder)
-    if around.newest is not None and not run.force and _is_fresh(around.newest, around, policy):
+    if around.newest is not None and not run.force and run.undoes is None and _is_fresh(around.newest, around, policy):
         return End(RunEvent.REPLAY, around.newest.id)
     return Own()
 
