@@ -17,10 +17,17 @@ from sluice.errors import UsageInvalid
 from sluice.model.airflow_names import dag_id_of
 from sluice.model.base import ShardKey
 from sluice.model.lifecycle import FINAL_RUN_STATUSES, RunStatus
-from sluice.model.run import Mode, Origin, ReviewMode, Run, RunRequest, parse_window
+from sluice.model.run import SYNC_MODES, Mode, Origin, ReviewMode, Run, RunRequest, parse_window
 
 _SECONDS_BETWEEN_LOOKS: Final = 2.0
 _RECENT: Final = 100
+
+
+def sync_mode(written: str) -> Mode:
+    """Return the mode that was asked for; what takes a publication back is none to run a sync in."""
+    if written not in SYNC_MODES:
+        raise typer.BadParameter(f"{written!r} is not one of {', '.join(SYNC_MODES)}")
+    return Mode(written)
 
 
 def run(
@@ -29,7 +36,14 @@ def run(
     sync: Annotated[str, typer.Argument(help="The name of the sync.")],
     inline: Annotated[bool, typer.Option("--inline", help="In this process, without Airflow.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Follow the run in Airflow to its end, or to its review.")] = False,
-    mode: Annotated[Mode | None, typer.Option(help="Default: incremental where the sync can, else full.")] = None,
+    mode: Annotated[
+        Mode | None,
+        typer.Option(
+            parser=sync_mode,
+            metavar=f"[{'|'.join(SYNC_MODES)}]",
+            help="Default: incremental where the sync can, else full.",
+        ),
+    ] = None,
     shards: Annotated[str | None, typer.Option(metavar="A,B", help="Only these shards; nothing is deleted then.")] = None,
     window_start: Annotated[str | None, typer.Option(metavar="TIME", help="Such as 2026-01-31T00:00:00Z.")] = None,
     window_end: Annotated[str | None, typer.Option(metavar="TIME", help="The first moment outside.")] = None,
