@@ -135,11 +135,15 @@ def _image(spec: SyncSpec, row: bytes) -> Values:
     values, problems = reader.examine(row)
     odd = {problem.field for problem in problems}
     return {
-        field.name: bytes(present[field.name]).decode()
+        field.name: _as_it_stands(bytes(present[field.name]))
         if field.name in odd
         else (None if value is None else kind.to_text(told_apart(value)))
         for field, kind, value in zip(fields, reader.kinds, values, strict=True)
     }
+
+
+def _as_it_stands(token: bytes) -> str:
+    return msgspec.json.decode(token, type=str) if token[:1] == b'"' else token.decode()
 
 
 def _entries(data: bytes, columns: list[str], name: str, key: ObjectKey) -> list[dict[str, Any]]:

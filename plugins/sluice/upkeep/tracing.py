@@ -3,13 +3,15 @@
 What has outlived its time is told to be gone. A store that cannot be reached is no such thing, and raises.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
 from pydantic import ValidationError
 
-from sluice.errors import ArtifactCorrupt, NotFound, StateUnreadable
+from sluice.errors import AnswerUnusable, ArtifactCorrupt, NotFound, StateUnreadable
 from sluice.mapping.traces import Place, Record, Values, image_in, place_in, record_at, record_in, row_in
 from sluice.model.artifact import ArtifactKind, Pointer
 from sluice.model.base import ObjectKey, ReviewId, RunId, ShardKey
@@ -116,56 +118,50 @@ class _Following:
 
     def place(self, review: Review | None) -> Place | None:
         """Return where the new row stands; None if there never was one, as of an object that was absent."""
-        diff = self._bytes(review.diff, _DIFF) if review is not None else self._from_any_diff()
-        return place_in(diff, self.key) if diff is not None else None
-
-    def _from_any_diff(self) -> bytes | None:
-        pointers = self._pointers(ArtifactKind.DIFF, None, None, _DIFF)
-        return self._bytes(pointers[-1], _DIFF) if pointers else None
+        pointers = [review.diff] if review is not None else self._pointers(ArtifactKind.DIFF, _DIFF)
+        for pointer in pointers[-1:]:
+            with self._losing(_DIFF):
+                return place_in(self._bytes(pointer), self.key)
+        return None
 
     def row(self, place: Place) -> Values | None:
         """Return the row; a chunk that was mapped twice has two artifacts, and the later one the more rows."""
-        pointers = self._pointers(ArtifactKind.ROWS, place.shard, place.seq, _ROW)
-        for pointer in reversed(pointers):
-            file = self._bytes(pointer, _ROW)
-            values = row_in(file, self.spec, self.key, place) if file is not None else None
-            if values is not None:
-                return values
+        for pointer in reversed(self._pointers(ArtifactKind.ROWS, _ROW, place)):
+            with self._losing(_ROW):
+                values = row_in(self._bytes(pointer), self.spec, self.key, place)
+                if values is not None:
+                    return values
         if not any(lost.startswith(_ROW) for lost in self.gone):
             self.gone.append(f"{_ROW}: it was mapped again since")
         return None
 
     def raw(self, place: Place) -> RawRecord | None:
         """Return the supplier's bytes."""
-        if place.raw_hash is None:
-            return None
-        for pointer in self._pointers(ArtifactKind.RAW, place.shard, place.seq, _RAW):
-            chunk = self._bytes(pointer, _RAW)
-            if chunk is None:
-                continue
-            found = record_in(self.services.codec.pages(chunk), self.spec, place.raw_hash)
-            if found is not None:
-                return _raw(pointer, found)
-            self.gone.append(f"{_RAW}: they were fetched again since, and came otherwise")
+        for pointer in self._pointers(ArtifactKind.RAW, _RAW, place) if place.raw_hash is not None else []:
+            with self._losing(_RAW):
+                pages = self.services.codec.pages(self._bytes(pointer))
+                found = record_in(pages, self.spec, place.raw_hash or b"")
+                if found is not None:
+                    return _raw(pointer, found)
+                self.gone.append(f"{_RAW}: they were fetched again since, and came otherwise")
         return None
 
     def reject(self) -> tuple[RawRecord | None, str | None]:
         """Return the supplier's bytes, and why they could not be taken in."""
-        for pointer in self._pointers(ArtifactKind.REJECTS, None, None, _REJECT):
-            lines = self._bytes(pointer, _REJECT)
-            for reject in map(Reject.model_validate_json, (lines or b"").splitlines()):
-                if reject.key == self.key:
-                    return self._rejected(pointer, reject), reject.message
+        for pointer in self._pointers(ArtifactKind.REJECTS, _REJECT):
+            with self._losing(_REJECT):
+                for reject in map(Reject.model_validate_json, self._bytes(pointer).splitlines()):
+                    if reject.key == self.key:
+                        return self._rejected(reject), reject.message
         return None, None
 
-    def _rejected(self, beside: Pointer, reject: Reject) -> RawRecord | None:
-        shard = ShardKey(beside.ref.shard or "")
-        for pointer in self._pointers(ArtifactKind.RAW, shard, beside.ref.seq, _RAW):
-            chunk = self._bytes(pointer, _RAW) if pointer.key == reject.address.artifact else None
-            if chunk is not None:
-                pages = self.services.codec.pages(chunk)
-                found = record_at(pages, self.spec, reject.address.frame, reject.address.index)
-                return _raw(pointer, found) if found else None
+    def _rejected(self, reject: Reject) -> RawRecord | None:
+        for pointer in self._pointers(ArtifactKind.RAW, _RAW):
+            if pointer.key == reject.address.artifact:
+                with self._losing(_RAW):
+                    pages = self.services.codec.pages(self._bytes(pointer))
+                    found = record_at(pages, self.spec, reject.address.frame, reject.address.index)
+                    return _raw(pointer, found) if found is not None else None
         return None
 
     def put_back(self, publication: Publication | None) -> Values | None:
@@ -190,19 +186,26 @@ class _Following:
                 return values
         return None
 
-    def _pointers(self, kind: ArtifactKind, shard: ShardKey | None, seq: int | None, what: str) -> list[Pointer]:
-        pointers = self.services.pointers.of(self.event.run, kind, shard)
-        found = [pointer for pointer in pointers if seq is None or pointer.ref.seq == seq]
+    def _pointers(self, kind: ArtifactKind, what: str, place: Place | None = None) -> list[Pointer]:
+        pointers = self.services.pointers.of(self.event.run, kind, place.shard if place else None)
+        found = [pointer for pointer in pointers if place is None or pointer.ref.seq == place.seq]
         if not found:
             self.gone.append(f"{what}: {self._expired(self.kept_until) or 'nothing points to it any more'}")
         return found
 
-    def _bytes(self, pointer: Pointer, what: str) -> bytes | None:
+    def _bytes(self, pointer: Pointer) -> bytes:
         try:
             return self.services.artifacts.get(pointer)
         except ArtifactCorrupt as error:
-            self.gone.append(f"{what}: {self._expired(pointer.expires_at) or error.message}")
-            return None
+            raise ArtifactCorrupt(self._expired(pointer.expires_at) or error.message) from error
+
+    @contextmanager
+    def _losing(self, what: str) -> Iterator[None]:
+        """Note what the block finds damaged or missing."""
+        try:
+            yield
+        except (ArtifactCorrupt, AnswerUnusable) as error:
+            self.gone.append(f"{what}: {error.message}")
 
     def _expired(self, at: datetime | None) -> str | None:
         return f"expired on {at:%Y-%m-%d}" if at is not None and at <= self.services.clock.now() else None

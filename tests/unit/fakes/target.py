@@ -52,6 +52,7 @@ class MemoryTarget:
     @contextmanager
     def held(self, keys: Sequence[ObjectKey] | None = None) -> "Iterator[Iterator[Held]]":
         """Hash a row as the ledger has it, unless others have changed it."""
+        self.check()
         objects = self.ledger.objects
         yield (
             Held(

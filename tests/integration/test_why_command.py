@@ -1,0 +1,72 @@
+"""`sluice why` and `sluice reconcile` as a person calls them: what is printed, byte for byte where that was asked for."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sluice.ports import ConnectionInfo
+from tests.support.command_line import CommandLine
+from tests.support.places import Places, open_places
+
+SENT = '{"id" : "a",\t"rooms":9, "rate":1.50 ,"tags":"\u001b[31mred \\u001b[0m",  "rooms": 1 }'.replace("\x1b", "\\u001b")
+
+
+@pytest.fixture
+def places(tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo) -> Iterator[Places]:
+    with open_places(tmp_path, database, artifacts) as places:
+        yield places
+
+
+@pytest.fixture
+def sluice(places: Places, tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo) -> CommandLine:
+    """Return a command line in the project of the places."""
+    return CommandLine(tmp_path, {"sluice_state": database, "sluice_target": database, "sluice_artifacts": artifacts})
+
+
+def printed(sluice: CommandLine, *arguments: str) -> bytes:
+    """Return what a command that ends well printed, byte for byte."""
+    command = [sys.executable, "-m", "sluice", *arguments]
+    return subprocess.run(command, cwd=sluice.project, env=sluice.environ, check=True, capture_output=True).stdout
+
+
+def test_why(places: Places, sluice: CommandLine) -> None:
+    """The bytes alone with --raw; all of it with --json; for people nothing that could steer a terminal."""
+    first = places.bring(SENT.replace('"rooms": 1', '"rooms": 4'), by="ada", comment="first")
+    second = places.bring(SENT, by="bob")
+    assert printed(sluice, "why", "places", "a", "--raw") == SENT.encode()
+
+    told: dict[str, Any] = sluice.ask("why", "places", "a")
+    assert (told["object"], told["altered"], told["earlier"]) == ("a", None, 0)
+    assert [entry["run"]["id"] for entry in told["history"]] == [second.id, first.id]
+    assert told["history"][0]["raw"]["data"] == SENT
+    assert told["history"][0]["review"]["decision"]["by"] == "bob"
+    rooms = sluice.ask("why", "places", "a", "--field", "rooms")
+    assert [(value["value"], value["from"]["review"]["decision"]["by"]) for value in rooms["values"]] == [("1", "bob"), ("4", "ada")]
+
+    shown = printed(sluice, "why", "places", "a").decode()
+    assert "\x1b" not in shown
+    assert "ada (cli, " in shown
+    assert "record 0 of page 0, chunk 0 of shard all" in shown
+    assert sluice.ask("why", "places", "b", code=1)["message"] == (
+        "the ledger of places knows no object b: in key order it would stand among a"
+    )
+    assert sluice.ask("why", "places", "a", "--field", "stars", code=2)["message"] == (
+        "places has no field 'stars'; it has id, rooms, rate, tags, opened"
+    )
+
+
+def test_reconcile(places: Places, sluice: CommandLine) -> None:
+    """A script learns from the exit code whether the table is in step, a person what is not."""
+    places.bring(SENT)
+    assert sluice.ask("reconcile", "places")["is_in_step"]
+    places.sql("update places set rooms = 7")
+    told = json.loads(sluice.call("reconcile", "places", "--json").stdout)
+    assert (told["is_in_step"], told["counts"], told["rows"]) == (False, {"changed": 1}, 1)
+    spoken = sluice.call("reconcile", "places")
+    assert (spoken.returncode, spoken.stderr) == (4, "")
+    assert "rooms: 1 → 7" in spoken.stdout
