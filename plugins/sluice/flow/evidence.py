@@ -1,6 +1,6 @@
 """What a person decides by: the diffing session of a run comes in; changes, samples, profile, drift and shard counts go out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Final
 
@@ -12,7 +12,7 @@ from sluice.flow.damage import intact, note
 from sluice.flow.entering import Entry
 from sluice.flow.rows_artifacts import rows_artifacts
 from sluice.model.base import ShardKey
-from sluice.model.evidence import Evidence, Profile, ShardCount
+from sluice.model.evidence import Drift, Evidence, Profile, ShardCount
 from sluice.model.run import Mode, Run
 from sluice.model.shard import Shard
 from sluice.model.spec import SyncSpec
@@ -21,6 +21,8 @@ from sluice.ports import Diffing, Services
 _FULL_RUNS: Final = 10
 """What a shard delivered is laid beside what it delivered in so many runs."""
 _MOST_SHARDS: Final = 50
+_LOOKED_BACK: Final = 20
+"""Behind more rollbacks than that in a row there is nothing to compare with."""
 
 
 def gather(services: Services, diffing: Diffing, entry: Entry, spec: SyncSpec, arrived: Mapping[ShardKey, Shard]) -> Evidence:
@@ -36,23 +38,31 @@ def gather(services: Services, diffing: Diffing, entry: Entry, spec: SyncSpec, a
     baseline = _baseline(services, spec)
     profile = inspecting.profile(baseline)
     entry.pulse.moved()
-    growing = {spec.object.version, spec.source.watermark}
     return Evidence(
         changes=changes,
         samples=samples,
         profile=profile,
         baseline=baseline,
-        drifts=tuple(drift for drift in drifts_between(profile, baseline) if drift.field not in growing),
+        drifts=_telling(drifts_between(profile, baseline), spec),
         shards=_shard_counts(services, entry.run, arrived),
         shards_in_all=len(arrived),
     )
 
 
+def _telling(drifts: Sequence[Drift], spec: SyncSpec) -> tuple[Drift, ...]:
+    """Return the drifts without those of version and watermark: these grow with every change, and tell nothing."""
+    return tuple(drift for drift in drifts if drift.field not in (spec.object.version, spec.source.watermark))
+
+
 def _baseline(services: Services, spec: SyncSpec) -> Profile | None:
-    """Return what the sync's last publication left; None where nobody can say any more."""
-    published = services.ledger(spec).publications(spec.sync, 1)
+    """Return what the sync's last publication left; None where nobody can say any more.
+
+    A rollback says nothing of the supplier: what counts is the last one that was neither taken back nor took another back.
+    """
+    published = services.ledger(spec).publications(spec.sync, _LOOKED_BACK)
+    last = next((made for made in published if made.undoes is None and made.rolled_back_by is None), None)
     try:
-        pointer = services.reviews.get(published[0].review).evidence if published else None
+        pointer = services.reviews.get(last.review).evidence if last is not None else None
     except (NotFound, StateTooNew, StateUnreadable):
         return None
     if pointer is None:
