@@ -1,15 +1,16 @@
 """The contract of `AlertStore`."""
 
 from itertools import count
+from typing import Any
 
 import pytest
 
 from sluice.errors import NotFound
 from sluice.guard.takeover import taken_over_by
 from sluice.model.alert import Alert, AlertLevel
-from sluice.model.base import RunId
+from sluice.model.base import PublicationId, RunId
 from sluice.model.lifecycle import RunEvent, Step
-from sluice.model.run import Failure, Run
+from sluice.model.run import Failure, Mode, Run
 from tests.contract.conftest import Stores
 from tests.support.nouns import MINUTE, POLICY, a_run
 
@@ -23,10 +24,10 @@ class History:
         self._stores = stores
         self._numbers = count(1)
 
-    def add(self, end: RunEvent | None, sync: str = "hotels", failure: Failure | None = None) -> Run:
+    def add(self, end: RunEvent | None, sync: str = "hotels", failure: Failure | None = None, **changes: Any) -> Run:
         """Add a run."""
         name = f"run-{next(self._numbers)}"
-        run = self._stores.runs.open(a_run(name, sync=sync, request_key=f"request of {name}"), POLICY)
+        run = self._stores.runs.open(a_run(name, sync=sync, request_key=f"request of {name}", **changes), POLICY)
         return self._stores.runs.end(self._stores.runs.enter(run.id, Step.SETTLE, MINUTE), end, failure) if end else run
 
 
@@ -64,6 +65,15 @@ def test_a_run_that_was_taken_over_does_not_count(stores: Stores) -> None:
     history = History(stores)
     history.add(FAIL, failure=taken_over_by(RunId("run-2")))
     assert stores.alerts.failed_in_a_row(history.add(FAIL).id) == 1
+
+
+@pytest.mark.parametrize("end", [FAIL, SUCCEED])
+def test_a_rollback_does_not_count(stores: Stores, end: RunEvent) -> None:
+    """It has asked no supplier, so it neither is a failure of the sync's nor ends a row of them."""
+    history = History(stores)
+    history.add(FAIL)
+    history.add(end, mode=Mode.ROLLBACK, undoes=PublicationId(7))
+    assert stores.alerts.failed_in_a_row(history.add(FAIL).id) == 2
 
 
 def test_an_alert_is_told_once_for_each_run(stores: Stores) -> None:

@@ -54,8 +54,13 @@ def _end(services: Services, before: Run) -> Run:
 
 
 def _alert(services: Services, run: Run) -> None:
-    """Raise an alert, once for each run, if the runs of the sync keep failing. Whose outcome was another's raises none."""
+    """Raise an alert, once for each run, if the runs of the sync keep failing.
+
+    Whose outcome was another's raises none, nor does a rollback: the person who asked for it is there.
+    """
     if run.status not in (RunStatus.FAILED, RunStatus.PARTIAL) or run.follows is not None or is_taken_over(run):
+        return
+    if run.undoes is not None:
         return
     policy = services.policy(run.stage)
     alert = alert_for(services.alerts.failed_in_a_row(run.id), policy.alerts)

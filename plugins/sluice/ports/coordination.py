@@ -68,8 +68,8 @@ class AlertStore(Protocol):
     def failed_in_a_row(self, run: RunId) -> int:
         """Return how many runs of the sync, up to this one, have failed or were partial since one succeeded.
 
-        Runs that took another's outcome, that another has taken over, that were called off or are not over do not count
-        either way.
+        Runs that took another's outcome, that another has taken over, that take a publication back, that were called off or
+        are not over do not count either way.
         """
 
     def note(self, run: Run, alert: Alert) -> bool:

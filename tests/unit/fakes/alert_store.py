@@ -21,7 +21,8 @@ class MemoryAlertStore:
             runs = list(self._memory.runs.values())
             up_to_it = runs[: runs.index(present) + 1]
             failed = 0
-            for earlier in reversed([one for one in up_to_it if one.sync == present.sync and one.follows is None]):
+            worked = [one for one in up_to_it if one.sync == present.sync and one.follows is None and one.undoes is None]
+            for earlier in reversed(worked):
                 if earlier.status is RunStatus.SUCCEEDED:
                     break
                 failed += earlier.status in (RunStatus.FAILED, RunStatus.PARTIAL) and not is_taken_over(earlier)
