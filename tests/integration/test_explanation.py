@@ -97,6 +97,41 @@ def test_a_deletion_a_return_and_a_rejection_are_told(places: Places) -> None:
     ]
 
 
+@pytest.mark.parametrize("form", ["upsert", "history"])
+def test_a_value_that_was_put_back_is_told_as_such(
+    tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo, form: str
+) -> None:
+    """It dates from the publication that undid another, by whom, and its bytes are those it was first made of."""
+    with open_places(tmp_path, database, artifacts, {"target": {"table": "public.places", "form": form}}) as places:
+        places.bring('{"id":"a","rooms":1, "rate": 5}', '{"id":"0"}')
+        places.bring('{"id":"a","rooms":2, "rate": 5}', '{"id":"0"}', '{"id":"b"}', by="ada")
+        undone = places.why("a").traces[0].event.publication
+        places.take_back(undone, by="bob")
+        told = places.why("a")
+
+        back, changed, created = told.traces
+        assert (told.altered, back.values, back.gone) == (None, created.values, ())
+        assert back.publication is not None
+        assert changed.publication is not None
+        assert (back.publication.undoes, changed.publication.rolled_back_by) == (undone, back.publication.id)
+        assert back.review is not None
+        assert back.review.decision is not None
+        assert back.review.decision.by == "bob"
+        assert told.present is back
+        assert (back.raw, told.source_of(back)) == (None, created)
+        assert [(origin.value, origin.publication) for origin in told.former("rooms")] == [
+            ("1", back.publication.id),
+            ("2", undone),
+            ("1", created.event.publication),
+        ]
+        gone = places.why("b")
+        assert (gone.present, gone.altered, gone.traces[0].took_out) == (None, None, True)
+        assert places.reconcile().is_in_step
+        places.sql("update places set rooms = 7 where id = 'a'")
+        (found,) = places.reconcile().alterations
+        assert [(change.field, change.old, change.new) for change in found.changes] == [("rooms", "1", "7")]
+
+
 def test_what_has_expired_is_said_to_be_gone_and_the_rest_is_told(places: Places) -> None:
     """The table knows the last row, what that overwrote the one before; the first one is gone, and so are all records."""
     for rooms in (1, 2, 3):

@@ -12,7 +12,7 @@ from sluice.adapters.metrics import LoggedMetrics
 from sluice.adapters.postgres import conninfo
 from sluice.flow.gate import decide
 from sluice.flow.inline import resume_inline, run_inline
-from sluice.model.base import ObjectKey
+from sluice.model.base import ObjectKey, PublicationId
 from sluice.model.explanation import Explanation
 from sluice.model.lifecycle import RunStatus
 from sluice.model.reconciliation import Reconciliation
@@ -83,6 +83,14 @@ class Places:
         if by is None:
             assert run.status is RunStatus.SUCCEEDED
             return run
+        return self._approve(run, by, comment)
+
+    def take_back(self, publication: PublicationId | None, by: str) -> Run:
+        """Roll a publication back."""
+        request = RunRequest(sync="places", mode=Mode.ROLLBACK, undoes=publication, origin=Origin())
+        return self._approve(run_inline(self.services, request), by, "")
+
+    def _approve(self, run: Run, by: str, comment: str) -> Run:
         made = self.services.reviews.latest(run.id)
         assert made is not None
         decision = Decision(choice=Choice.APPROVE, by=by, via="cli", comment=comment, at=self.services.clock.now())

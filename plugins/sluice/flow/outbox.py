@@ -76,6 +76,7 @@ def _tell(services: Services, entry: Entry, hook: WebhookSpec, call: Call, publi
         "publication": publication.id,
         "counts": {outcome.value: count for outcome, count in publication.counts.items()},
         "applied_at": publication.applied_at.isoformat(),
+        **({} if publication.undoes is None else {"undoes": publication.undoes}),
     }
     once(
         services.calls,

@@ -83,6 +83,15 @@ def test_each_webhook_is_told_what_was_published() -> None:
     assert len({*keys(bench.shop), *keys(bench.search)}) == 2
 
 
+def test_of_a_rollback_it_is_told_what_it_took_back() -> None:
+    """So that a receiver can take back what it has made of that one."""
+    bench = Bench(DOWN)
+    published = bench.publish()
+    bench.target.ledger.published[-1] = published.model_copy(update={"undoes": 17})
+    bench.publish()
+    assert [body["undoes"] for _, body in bench.shop.told[-1:]] == [17]
+
+
 def test_a_publication_is_told_of_once() -> None:
     """However often the step runs."""
     bench = Bench()
