@@ -13,6 +13,7 @@ from sluice.flow.damage import intact, is_void, require_chunks
 from sluice.flow.digest import content_digest, review_digest
 from sluice.flow.entering import Entry, entered
 from sluice.flow.evidence import gather
+from sluice.flow.packet import with_packet
 from sluice.flow.pinned_spec import pinned_spec
 from sluice.flow.rows_artifacts import rejects_of, rows_artifacts, staged_artifacts
 from sluice.flow.turned_down import end_superseded
@@ -71,7 +72,8 @@ def review(services: Services, run_id: RunId) -> Review:
         evidence = _store(services, entry, ArtifactKind.EVIDENCE, found.model_dump_json().encode(), len(found.samples))
         figures = _figures(counts, rejects, failed=len(shards) - len(arrived))
         judgement = judge(spec.review, figures, run, found.drifts)
-        return _keep(services, run, diff=diff, evidence=evidence, figures=figures, judgement=judgement)
+        made = _made(services, run, diff=diff, evidence=evidence, figures=figures, judgement=judgement)
+        return _keep(services, run, with_packet(services, spec, run, made, evidence=found, shards=shards))
 
 
 def _is_published(services: Services, spec: SyncSpec, latest: Review, shards: list[Shard]) -> bool:
@@ -106,31 +108,32 @@ def _store(services: Services, entry: Entry, kind: ArtifactKind, data: bytes, re
     return stored
 
 
-def _keep(services: Services, run: Run, *, diff: Pointer, evidence: Pointer, figures: Figures, judgement: Judgement) -> Review:
+def _made(services: Services, run: Run, *, diff: Pointer, evidence: Pointer, figures: Figures, judgement: Judgement) -> Review:
     digest = review_digest(run, diff, staged_artifacts(services, run.id), figures.shards_failed, judgement.reasons)
-    kept = services.reviews.save(
-        Review(
-            id=ReviewId(f"{run.id}.{digest[:8]}"),
-            run=run.id,
-            sync=run.sync,
-            digest=digest,
-            figures=figures,
-            reasons=judgement.reasons,
-            verdict=judgement.verdict,
-            diff=diff,
-            evidence=evidence,
-            created_at=services.clock.now(),
-        ),
-        run,
+    return Review(
+        id=ReviewId(f"{run.id}.{digest[:8]}"),
+        run=run.id,
+        sync=run.sync,
+        digest=digest,
+        figures=figures,
+        reasons=judgement.reasons,
+        verdict=judgement.verdict,
+        diff=diff,
+        evidence=evidence,
+        created_at=services.clock.now(),
     )
+
+
+def _keep(services: Services, run: Run, made: Review) -> Review:
+    kept = services.reviews.save(made, run)
     end_superseded(services, kept)
     log.info(
         log_events.REVIEW_MADE,
         review=kept.id,
         verdict=kept.verdict,
-        seen=figures.seen,
-        writes=figures.writes,
-        outcomes=dict(figures.outcomes),
+        seen=kept.figures.seen,
+        writes=kept.figures.writes,
+        outcomes=dict(kept.figures.outcomes),
     )
     return kept
 

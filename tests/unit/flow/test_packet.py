@@ -6,6 +6,7 @@ import pytest
 
 from sluice.errors import ArtifactsUnavailable
 from sluice.flow.packet import evidence_of, packet_of, with_packet
+from sluice.flow.reviewer import review
 from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
 from sluice.model.review import Review
 from sluice.model.run import Origin, Run
@@ -46,6 +47,19 @@ def test_the_packet_is_an_artifact_of_its_run() -> None:
     assert b"403 Forbidden" in page
     assert b"south" in page
     assert packed.model_copy(update={"report": None}) == review
+
+
+def test_a_review_comes_with_its_packet() -> None:
+    """It tells of the very evidence and digest that the review has, and a repeated review has the same one."""
+    workshop, _, _ = reviewed()
+    made = review(workshop.services, RUN)
+    page = packet_of(workshop.services, made)
+    assert page is not None
+    assert made.evidence is not None
+    assert made.digest.encode() in page
+    assert made.evidence.sha256.encode() in page
+    assert review(workshop.services, RUN) == made
+    assert workshop.services.pointers.of(RUN, ArtifactKind.REPORT) == [made.report]
 
 
 def test_the_same_review_has_the_same_packet() -> None:
