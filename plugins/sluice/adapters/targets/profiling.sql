@@ -1,6 +1,5 @@
 -- name: create_profiled
--- The rows that are summed up: `v3` is the fourth field of the spec, texts cut; `h3` tells its values apart where it is cut.
--- Of what comes in and is not drawn into the sample, the lowest and highest values are kept apart.
+-- The rows that are summed up; and apart from them the lowest and highest values of all that comes in, drawn or not.
 create temporary table profiled ({columns}) on commit drop;
 create temporary table extremes (like profiled) on commit drop
 

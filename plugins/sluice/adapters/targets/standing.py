@@ -37,6 +37,6 @@ class Standing:
         """Return the condition that a row is of the object with the key text `key`."""
         return self._table.key_matches("t", key)
 
-    def sampled(self, percent: sql.Composable) -> sql.Composed:
+    def sampled(self, percent: float) -> sql.Composed:
         """Return the table, of whose pages some are drawn; as long as it does not change, always the same ones."""
         return sql.SQL("{} t tablesample system ({}) repeatable (1)").format(self._table.identifier, percent)
