@@ -137,7 +137,7 @@ class Evolution:
             end = sql.SQL("update {} set {} = {mark} where {mark} is not null").format(
                 self._names.identifier, sql.Identifier(VALID_TO), mark=sql.Identifier(DELETED_AT)
             )
-            yield Difference(f"column {DELETED_AT} says which objects are gone: their rows have to end", end)
+            yield Difference(f"column {DELETED_AT} says which objects are gone, whose rows have to end", end)
         for name in sorted(table.columns.keys() - {column.name for column in self._columns}):
             if not table.columns[name].takes_null and not table.columns[name].fills_itself:
                 yield self._alteration(
@@ -156,7 +156,7 @@ class Evolution:
                 addition += sql.SQL(" not null")
             else:
                 what += "; it will take nulls, although it is required, since the rows that are there have none"
-        return Difference(what, addition, is_ours=self._adds and not column.is_key)
+        return Difference(what, addition, is_ours=self._adds and not column.is_key and column.name != VALID_TO)
 
     def _misfits(self, column: DeclaredColumn, found: FoundColumn) -> Iterator[Difference]:
         kind = column.type.sql
