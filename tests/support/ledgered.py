@@ -58,6 +58,10 @@ class Table:
     def review(self, *records: dict[str, Any], complete: bool = False, deletes: bool = True) -> "Reviewed":
         """Compare what a run delivered with the ledger."""
         rows = map_records(self.spec, *map(json.dumps, records)).rows
+        return self.review_rows(rows, complete=complete, deletes=deletes)
+
+    def review_rows(self, rows: bytes, *, complete: bool = False, deletes: bool = True) -> "Reviewed":
+        """Compare a rows artifact with the ledger."""
         with self.target.diffing() as diffing:
             diffing.stage(SHARD, 0, rows)
             diffing.compare(DiffScope(complete=complete, transformer_version=1, deletes=deletes))
