@@ -17,10 +17,11 @@ from sluice.model.base import ObjectKey, PublicationId, ReviewId, ShardKey, Toke
 from sluice.model.ledger import WRITING_OUTCOMES, LedgerObject, ObjectState, Outcome, Publication
 from sluice.model.review import Review
 from sluice.model.run import Run
-from sluice.ports import DiffCounts, DiffScope, Held
+from sluice.ports import DiffCounts, DiffScope, Held, Undo
 from tests.unit.fakes.clock import FakeClock
 from tests.unit.fakes.inspecting import MemoryInspecting
 from tests.unit.fakes.ledger import MemoryLedger
+from tests.unit.fakes.undoing import Image, MemoryUndoing
 
 _ROWS_NEEDED: Final = WRITING_OUTCOMES - {Outcome.DELETED}
 
@@ -69,6 +70,14 @@ class MemoryTarget:
     def missing(self) -> "Iterator[Iterator[ObjectKey]]":
         live = sorted(key for (_, key), known in self.ledger.objects.items() if known.state is ObjectState.LIVE)
         yield (key for key in live if key not in self.rows)
+
+    @property
+    def undoing(self) -> MemoryUndoing:
+        return MemoryUndoing(self.sync, self.rows, self.ledger, self.altered)
+
+    def undo_of(self, publication: PublicationId, images: bytes) -> Undo:
+        self.check()
+        return self.undoing.compare(publication, images)
 
     @contextmanager
     def diffing(self) -> "Iterator[MemoryDiffing]":
@@ -166,6 +175,7 @@ class MemoryPublishing:
     target: MemoryTarget
     approved: list[dict[str, Any]] = field(default_factory=list)
     incoming: dict[ObjectKey, dict[str, Any]] = field(default_factory=dict)
+    returning: dict[ObjectKey, Image] = field(default_factory=dict)
     run: Run | None = None
     undo: Pointer | None = None
     publication: Publication | None = None
@@ -185,12 +195,17 @@ class MemoryPublishing:
         wanted = {entry["key"] for entry in self.approved if (entry["shard"], entry.get("seq")) == (shard, seq)}
         self.incoming.update({row["_key"]: row for row in _read(rows) if row["_key"] in wanted})
 
+    def load_undo(self, diff: bytes, undone: PublicationId, images: bytes, *, with_deletes: bool) -> None:
+        entries = [json.loads(line) for line in diff.splitlines()]
+        self.approved = [entry for entry in entries if with_deletes or "position" in entry]
+        self.returning = self.target.undoing.load([entry["key"] for entry in self.approved], undone, images)
+
     def before_images(self) -> tuple[bytes, int]:
-        images = {entry["key"]: self.target.rows[entry["key"]] for entry in self.approved if entry["key"] in self.target.rows}
-        return json.dumps(images, default=str).encode(), len(images)
+        return self.target.undoing.images(entry["key"] for entry in self.approved), len(self.approved)
 
     def apply(self, run: Run, review: Review, undo: Pointer) -> Publication:
-        if any(entry["outcome"] in _ROWS_NEEDED and entry["key"] not in self.incoming for entry in self.approved):
+        loaded = {**self.incoming, **self.returning}
+        if any(entry["outcome"] in _ROWS_NEEDED and entry["key"] not in loaded for entry in self.approved):
             raise ApprovalVoid
         outcomes = [Outcome(entry["outcome"]) for entry in self.approved]
         self.run, self.undo = run, undo
@@ -200,6 +215,8 @@ class MemoryPublishing:
             review=review.id,
             run=run.id,
             counts={outcome: outcomes.count(outcome) for outcome in Outcome if outcome in outcomes},
+            undo_key=undo.key,
+            undoes=run.undoes,
             applied_at=self.target.clock.now(),
         )
         if self.after_apply:
@@ -212,6 +229,9 @@ class MemoryPublishing:
             return
         self.target.undos.append(self.undo)
         self.target.ledger.published.append(self.publication)
+        if self.publication.undoes is not None:
+            self.target.undoing.restore(self.returning, self.publication)
+            return
         for entry in self.approved:
             key = ObjectKey(entry["key"])
             if entry["outcome"] == Outcome.DELETED:
