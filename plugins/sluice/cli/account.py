@@ -9,10 +9,10 @@ from rich.text import Text
 from sluice.cli.output import pairs, printable, table
 from sluice.errors import TargetUnavailable
 from sluice.model.call import Call
-from sluice.model.ledger import Publication
+from sluice.model.ledger import Outcome, Publication
 from sluice.model.lifecycle import WAITING_VERDICTS
 from sluice.model.progress import shown
-from sluice.model.review import Review
+from sluice.model.review import Decision, Review
 from sluice.model.run import Run
 from sluice.model.shard import Shard
 from sluice.ports import Services
@@ -110,17 +110,27 @@ def review_drawn(review: Review) -> RenderableType:
     figures = review.figures
     rows: list[tuple[str, int]] = [(outcome.value, count) for outcome, count in figures.outcomes.items() if count]
     rows += [("unchanged", figures.unchanged), ("seen", figures.seen), ("held before", figures.live_before)]
-    if figures.shards_failed:
-        rows.append(("shards failed", figures.shards_failed))
+    extra = [
+        ("vanished", figures.vanished),
+        ("moved", figures.moved),
+        ("changed since, and left alone", figures.conflicts),
+        ("shards failed", figures.shards_failed),
+    ]
+    rows += [(name, number) for name, number in extra if number]
     parts: list[RenderableType] = [
-        pairs([("review", review.id), ("verdict", review.verdict), ("of", review.created_at)]),
+        pairs(
+            [
+                ("review", review.id),
+                ("verdict", review.verdict),
+                ("of", review.created_at),
+                ("superseded by", review.superseded_by),
+            ]
+        ),
         table(["objects", "number"], rows),
     ]
     parts += [printable(f"because {reason}", "yellow") for reason in review.reasons]
     if review.decision is not None:
-        decision = review.decision
-        said = f": {decision.comment}" if decision.comment else ""
-        parts.append(printable(f"{decision.choice} by {decision.by} ({decision.via}), {decision.at:%Y-%m-%d %H:%M:%SZ}{said}"))
+        parts.append(printable(_decision_told(review.decision)))
     if review.verdict in WAITING_VERDICTS:
         parts.append(Text(how_to_answer(review), style="bold"))
     return Group(*parts)
@@ -128,11 +138,22 @@ def review_drawn(review: Review) -> RenderableType:
 
 def how_to_answer(review: Review) -> str:
     """Return the commands that show and answer a review that waits."""
+    deleted = review.figures.count(Outcome.DELETED)
+    number, instead = (
+        (f" --deletes-at-most {deleted}", "or with --without-deletes, or reject") if deleted else ("", "or reject")
+    )
     return (
         f"The review waits for a person.\n"
         f"  look:    sluice review show {review.id}\n"
-        f"  decide:  sluice review approve {review.id}   (or reject)"
+        f"  decide:  sluice review approve {review.id}{number}   ({instead})"
     )
+
+
+def _decision_told(decision: Decision) -> str:
+    """Say who decided what, by which way, when, how many deletions that lets through, and why."""
+    number = f", at most {decision.deletes_at_most:,} deletions" if decision.deletes_at_most is not None else ""
+    said = f": {decision.comment}" if decision.comment else ""
+    return f"{decision.choice} by {decision.by} ({decision.via}), {decision.at:%Y-%m-%d %H:%M:%SZ}{number}{said}"
 
 
 def _said(call: Call) -> str | None:

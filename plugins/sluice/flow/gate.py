@@ -1,5 +1,6 @@
 """The gate: a review comes in; a run that may go on, or that waits for a person, goes out. And decisions: an answer in."""
 
+from datetime import datetime
 from typing import Final
 
 import structlog
@@ -14,7 +15,6 @@ from sluice.model.base import ReviewId, RunId
 from sluice.model.ledger import Outcome
 from sluice.model.lifecycle import WAITING_VERDICTS, RunEvent, RunStatus, Step
 from sluice.model.review import LONGEST_COMMENT, Choice, Decision, Review
-from sluice.model.run import Run
 from sluice.model.spec import ReviewPolicy
 from sluice.ports import Services
 
@@ -46,11 +46,10 @@ def decide(services: Services, review_id: ReviewId, decision: Decision) -> Revie
     present = services.reviews.get(review_id)
     if present.verdict in WAITING_VERDICTS and decision.via != "policy":
         run = services.runs.get(present.run)
-        policy = pinned_spec(services, run).review
-        if _is_overdue(services, run, present, policy):
-            _time_out(services, present, policy)
+        if not run.origin.is_airflow and services.clock.now() >= expires_at(services, present):
+            _time_out(services, present)
         else:
-            _require_allowed(policy, present, decision)
+            require_allowed(services, present, decision)
     review = services.reviews.decide(review_id, _bounded(decision))
     log.info(
         log_events.REVIEW_DECIDED,
@@ -64,19 +63,14 @@ def decide(services: Services, review_id: ReviewId, decision: Decision) -> Revie
     return review
 
 
-def _is_overdue(services: Services, run: Run, review: Review, policy: ReviewPolicy) -> bool:
-    """Whether the answer comes too late. Airflow tells that by itself; a run outside it has nobody who watches the clock."""
-    return not run.origin.is_airflow and services.clock.now() >= review.created_at + policy.timeout
+def expires_at(services: Services, review: Review) -> datetime:
+    """Return when policy decides in a person's place. Airflow counts from when it asks, which is a little later."""
+    return review.created_at + _policy(services, review).timeout
 
 
-def _time_out(services: Services, review: Review, policy: ReviewPolicy) -> None:
-    """Let policy decide about what nobody has answered in time, and end the run that waits for it."""
-    expired = services.reviews.decide(review.id, unanswered(policy, services.clock.now()))
-    end_waiting(services, expired)
-
-
-def _require_allowed(policy: ReviewPolicy, review: Review, decision: Decision) -> None:
-    """Raise `DecisionRefused`, saying what may be answered instead, or by whom."""
+def require_allowed(services: Services, review: Review, decision: Decision) -> None:
+    """Raise `DecisionRefused`, saying what may be answered instead, or by whom. Airflow looks by itself who answers there."""
+    policy = _policy(services, review)
     if decision.via == "cli" and policy.approvers and decision.by not in policy.approvers:
         who = ", ".join(policy.approvers)
         raise DecisionRefused(f"{decision.by} may not decide about review {review.id}: {who} may (review.approvers)")
@@ -91,6 +85,19 @@ def _require_allowed(policy: ReviewPolicy, review: Review, decision: Decision) -
             f"review {review.id} deletes {deleted:,} of {review.figures.live_before:,} objects, more than block.deleted allows "
             f"({policy.block.deleted}), so the approval has to name a number: {instead}"
         )
+
+
+def _time_out(services: Services, review: Review) -> None:
+    """Let policy decide about what nobody has answered in time, and end the run that waits for it.
+
+    Outside Airflow nobody watches the clock: the first answer that comes too late finds out.
+    """
+    expired = services.reviews.decide(review.id, unanswered(_policy(services, review), services.clock.now()))
+    end_waiting(services, expired)
+
+
+def _policy(services: Services, review: Review) -> ReviewPolicy:
+    return pinned_spec(services, services.runs.get(review.run)).review
 
 
 def _bounded(decision: Decision) -> Decision:

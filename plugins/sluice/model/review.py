@@ -63,6 +63,9 @@ class Choice(StrEnum):
 LONGEST_COMMENT: Final = 2000
 """What a person says beyond that is cut."""
 
+MOST_DELETES: Final = 2**63 - 1
+"""The highest number of deletions that can be kept."""
+
 
 class Decision(Frozen):
     """Who decided what about a review, when, why, and by which way the answer came. Policy never approves by one."""

@@ -3,7 +3,9 @@
 import os
 import pwd
 import time
-from dataclasses import asdict
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,15 +15,25 @@ from rich.console import Console
 from sluice.cli.account import account_of, review_drawn
 from sluice.cli.boundary import bounded
 from sluice.cli.commands.run import show_outcome
+from sluice.cli.evidence import evidence_drawn
 from sluice.cli.exits import ExitCode, exit_code_of
 from sluice.cli.logs import configure_logs
 from sluice.cli.output import Output, printable, table
 from sluice.cli.progress import RunProgress
 from sluice.cli.session import AsJson, Session, session_of
-from sluice.errors import IllegalTransition, NotFound, UsageInvalid
+from sluice.errors import (
+    ArtifactCorrupt,
+    IllegalTransition,
+    NotFound,
+    SpecInvalid,
+    StateTooNew,
+    StateUnreadable,
+    UsageInvalid,
+)
 from sluice.model.base import ReviewId, RunId
+from sluice.model.ledger import Outcome
 from sluice.model.lifecycle import WAITING_VERDICTS
-from sluice.model.review import Choice, Decision, Review
+from sluice.model.review import MOST_DELETES, Choice, Decision, Review, no_longer_waits
 from sluice.model.run import Run
 from sluice.ports import Services
 
@@ -45,39 +57,54 @@ def list_(
     session = session_of(context)
     output = session.begin(as_json=as_json)
     with session.services() as services:
-        waiting = services.reviews.waiting(sync)
+        now = services.clock.now()
+        waiting = [(review, _expires_at(services, review)) for review in services.reviews.waiting(sync)]
 
     def draw(console: Console) -> None:
-        drawn = [[r.id, r.sync, r.run, r.verdict, r.created_at, r.figures.writes, "; ".join(r.reasons)] for r in waiting]
-        columns = ["review", "sync", "run", "verdict", "of", "writes", "because"]
+        columns = ["review", "sync", "run", "verdict", "age", "expires", "writes", "deletions", "because"]
+        drawn = [
+            [
+                *(r.id, r.sync, r.run, r.verdict, _span(now - r.created_at), _until(expires, now)),
+                *(r.figures.writes, r.figures.count(Outcome.DELETED), "; ".join(r.reasons)),
+            ]
+            for r, expires in waiting
+        ]
         console.print(table(columns, drawn) if drawn else "no review waits")
 
-    output.result({"reviews": waiting}, draw)
+    listed = [
+        {
+            **review.model_dump(),
+            "age": timedelta(seconds=int((now - review.created_at).total_seconds())),
+            "expires_at": expires,
+            "writes": review.figures.writes,
+            "deletions": review.figures.count(Outcome.DELETED),
+        }
+        for review, expires in waiting
+    ]
+    output.result({"reviews": listed}, draw)
 
 
 @review.command()
 @bounded
 def show(context: typer.Context, name: Named, as_json: AsJson = False) -> None:
-    """Show what a review would change: figures, reasons, and some of the objects.
+    """Show what a review would change, why it waits, and what was decided: figures, reasons, changed fields, some objects.
 
     Example: sluice review show inline-3f2a9c81d04e
     """
-    from sluice.web.samples import samples_of
+    from sluice.flow.packet import evidence_of
 
     session = session_of(context)
     output = session.begin(as_json=as_json)
     with session.services() as services:
         found = find_review(services, name)
-        samples = samples_of(services, found)
+        evidence = evidence_of(services, found)
+        samples = _samples(services, found)
 
     def draw(console: Console) -> None:
         console.print(review_drawn(found))
-        for outcome, some in samples.items():
-            more = found.figures.count(outcome) - len(some)
-            keys = ", ".join(sample.key for sample in some)
-            console.print(printable(f"{outcome}: {keys}" + (f", and {more:,} more" if more > 0 else "")))
+        console.print(evidence_drawn(found, evidence))
 
-    output.result({"review": found, "samples": {outcome: list(map(asdict, some)) for outcome, some in samples.items()}}, draw)
+    output.result({"review": found, "evidence": evidence, "samples": samples}, draw)
 
 
 @review.command()
@@ -119,16 +146,25 @@ def packet(
 def approve(
     context: typer.Context,
     name: Named,
+    *,
     without_deletes: Annotated[bool, typer.Option("--without-deletes", help="Publish all but the deletions.")] = False,
+    deletes_at_most: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=0, max=MOST_DELETES, help="Let no more than N deletions through, this once."),
+    ] = None,
     comment: Comment = "",
     as_json: AsJson = False,
 ) -> None:
     """Approve a review. A run in Airflow goes on there; an inline run is published here and now.
 
-    Example: sluice review approve inline-3f2a9c81d04e --without-deletes --comment "the supplier lost a region"
+    Without a number, the approval is of as many deletions as the review has; one that is blocked for them wants a number.
+
+    Example: sluice review approve inline-3f2a9c81d04e --deletes-at-most 39 --comment "they have closed"
     """
+    if without_deletes and deletes_at_most is not None:
+        raise UsageInvalid("--deletes-at-most and --without-deletes do not go together: the latter lets no deletion through")
     choice = Choice.APPROVE_WITHOUT_DELETES if without_deletes else Choice.APPROVE
-    _answer(session_of(context), name, choice, comment, as_json=as_json)
+    _answer(session_of(context), name, Answer(choice, comment, deletes_at_most), as_json=as_json)
 
 
 @review.command()
@@ -138,7 +174,27 @@ def reject(context: typer.Context, name: Named, comment: Comment = "", as_json: 
 
     Example: sluice review reject inline-3f2a9c81d04e --comment "half of the hotels have no name"
     """
-    _answer(session_of(context), name, Choice.REJECT, comment, as_json=as_json)
+    _answer(session_of(context), name, Answer(Choice.REJECT, comment), as_json=as_json)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a person says on the command line."""
+
+    choice: Choice
+    comment: str
+    deletes_at_most: int | None = None
+
+    def decision(self, services: Services, by: str, via: str) -> Decision:
+        """Return the decision it makes."""
+        return Decision(
+            choice=self.choice,
+            by=by,
+            via=via,
+            comment=self.comment,
+            deletes_at_most=self.deletes_at_most,
+            at=services.clock.now(),
+        )
 
 
 def find_review(services: Services, name: str) -> Review:
@@ -154,37 +210,43 @@ def find_review(services: Services, name: str) -> Review:
     return found
 
 
-def _answer(session: Session, name: str, choice: Choice, comment: str, *, as_json: bool) -> None:
+def _answer(session: Session, name: str, answer: Answer, *, as_json: bool) -> None:
     output = session.begin(as_json=as_json)
     with session.services() as services:
         found = find_review(services, name)
         run = services.runs.get(found.run)
         if run.origin.is_airflow:
-            _refuse_another(found, choice)
-            code = _answer_in_airflow(session, output, run, choice, comment)
+            _refuse_in_vain(services, found, answer)
+            code = _answer_in_airflow(session, output, run, answer)
         else:
-            decision = Decision(choice=choice, by=os_user(), via="cli", comment=comment, at=services.clock.now())
-            code = _answer_here(session, services, found, decision)
+            code = _answer_here(session, services, found, answer.decision(services, by=os_user(), via="cli"))
     raise typer.Exit(code)
 
 
-def _refuse_another(found: Review, choice: Choice) -> None:
-    """Let only a review that waits be answered, or one that has this answer already."""
-    if found.verdict not in WAITING_VERDICTS and (found.decision is None or found.decision.choice is not choice):
-        by = f", by {found.decision.by}" if found.decision else ""
-        raise IllegalTransition(f"review {found.id} does not wait any more: it is {found.verdict}{by}")
+def _refuse_in_vain(services: Services, found: Review, answer: Answer) -> None:
+    """Let Airflow have no answer that would change nothing, or that its gate would refuse; who may answer is for it to say."""
+    from sluice.flow.gate import require_allowed
+
+    if found.verdict in WAITING_VERDICTS:
+        require_allowed(services, found, answer.decision(services, by="", via="airflow"))
+    elif found.decision is None or found.decision.choice is not answer.choice:
+        successor = None
+        if found.superseded_by is not None:
+            with suppress(NotFound):
+                successor = services.reviews.get(found.superseded_by)
+        raise IllegalTransition(no_longer_waits(found, successor))
 
 
-def _answer_in_airflow(session: Session, output: Output, run: Run, choice: Choice, comment: str) -> ExitCode:
+def _answer_in_airflow(session: Session, output: Output, run: Run, answer: Answer) -> ExitCode:
     from sluice.adapters.airflow_api import AirflowApi
     from sluice.model.airflow_names import ANSWERS
 
     dag_id, dag_run_id = str(run.origin.dag_id), str(run.origin.dag_run_id)
     with AirflowApi(session.airflow_connection()) as api:
-        api.answer_gate(dag_id, dag_run_id, choice, comment)
+        api.answer_gate(dag_id, dag_run_id, answer.choice, answer.comment, answer.deletes_at_most)
         url = api.url(dag_id, dag_run_id)
-    document: dict[str, Any] = {"run": run.id, "answer": choice.value, "via": "airflow", "url": url}
-    text = f"answered {ANSWERS[choice]!r} in Airflow, where the run goes on: {url}"
+    document: dict[str, Any] = {"run": run.id, "answer": answer.choice.value, "via": "airflow", "url": url}
+    text = f"answered {ANSWERS[answer.choice]!r} in Airflow, where the run goes on: {url}"
     output.result(document, lambda console: console.print(printable(text, "green"), soft_wrap=True))
     return ExitCode.DONE
 
@@ -211,3 +273,36 @@ def os_user() -> str:
         return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:
         return f"uid {os.geteuid()}"
+
+
+def _expires_at(services: Services, review: Review) -> datetime | None:
+    """Return when policy decides in a person's place; None if the run's own spec cannot be read any more."""
+    from sluice.flow.gate import expires_at
+
+    with suppress(NotFound, ArtifactCorrupt, SpecInvalid, StateUnreadable, StateTooNew):
+        return expires_at(services, review)
+    return None
+
+
+def _samples(services: Services, review: Review) -> dict[Outcome, list[dict[str, Any]]]:
+    """Return some objects of each outcome as the diff names them; none if it was lost."""
+    from sluice.web.samples import samples_of
+
+    with suppress(ArtifactCorrupt):
+        return {outcome: list(map(asdict, some)) for outcome, some in samples_of(services, review).items()}
+    return {}
+
+
+def _span(span: timedelta) -> str:
+    """Return a span in its largest unit, rounded down."""
+    seconds = int(span.total_seconds())
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
+        if seconds >= size:
+            return f"{seconds // size}{unit}"
+    return f"{max(seconds, 0)}s"
+
+
+def _until(moment: datetime | None, now: datetime) -> str:
+    if moment is None:
+        return ""
+    return f"in {_span(moment - now)}" if moment > now else "overdue"
