@@ -67,7 +67,8 @@ class History:
     """What a shard delivered, the oldest first and now last, as heights from 0 to 1."""
 
     heights: tuple[float, ...]
-    median: float | None
+    usual: str
+    """The median of what it delivered before; empty: that is not known."""
     words: str
 
 
@@ -121,10 +122,9 @@ def history(shard: ShardCount) -> History:
     """Lay out what a shard delivered over its last runs."""
     counts = (*reversed(shard.before), shard.objects)
     highest = max(counts) or 1
-    middle = median(shard.before) if shard.before else None
     return History(
         heights=tuple(count / highest for count in counts),
-        median=middle,
+        usual=f"{median(shard.before):,.1f}".removesuffix(".0") if shard.before else "",
         words=", ".join(f"{count:,}" for count in counts),
     )
 

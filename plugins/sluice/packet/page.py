@@ -18,12 +18,10 @@ from sluice.model.run import Run
 from sluice.model.shard import Shard
 from sluice.model.spec import SyncSpec
 from sluice.packet.view import MOST_VALUES, view_of
-from sluice.packet.words import MEANINGS, VERDICTS, counts_of, marked, spelled, version_speller
+from sluice.packet.words import MEANINGS, VERDICTS, counts_of, marked, sentence, spelled, version_speller
 
 _MOST_FAILED: Final = 50
 """Failed shards named in the packet."""
-_LONGEST_SENTENCE: Final = 2000
-"""Characters of a reason or a failure."""
 
 
 @cache
@@ -69,9 +67,9 @@ def _templates() -> Environment:
         loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     templates.filters["spelled"] = spelled
-    templates.filters["shown"] = lambda text: spelled(text, _LONGEST_SENTENCE)
+    templates.filters["sentence"] = sentence
     templates.filters["marked"] = marked
-    templates.filters["sentence"] = lambda text: text[:1].upper() + text[1:]
+    templates.filters["begun"] = lambda text: text[:1].upper() + text[1:]
     templates.filters["count"] = "{:,}".format
     return templates
 
@@ -79,6 +77,7 @@ def _templates() -> Environment:
 def _evidence_context(spec: SyncSpec, review: Review, evidence: Evidence) -> dict[str, Any]:
     return {
         "view": view_of(spec, review.figures, evidence),
+        "schema_changes": evidence.schema_changes,
         "meanings": MEANINGS,
         "most_values": MOST_VALUES,
         "spell_version": version_speller(spec),

@@ -38,6 +38,10 @@ _TIMES: Final = frozenset({TypeName.DATE, TypeName.TIMESTAMPTZ})
 _MICROSECONDS: Final = 1_000_000
 
 
+_LONGEST_SENTENCE: Final = 2000
+"""Characters of a reason or a failure."""
+
+
 class Marked(NamedTuple):
     """A value in three parts, of which the middle one is what differs."""
 
@@ -56,6 +60,8 @@ class Counted(NamedTuple):
 
 def counts_of(figures: Figures) -> list[Counted]:
     """Return the figures of a review, with what they mean."""
+    if figures.conflicts or figures.count(Outcome.ROLLED_BACK):
+        return _undone(figures)
     counts = [
         Counted(outcome.value, figures.count(outcome), meaning)
         for outcome, meaning in MEANINGS.items()
@@ -79,12 +85,28 @@ def counts_of(figures: Figures) -> list[Counted]:
     ]
 
 
+def _undone(figures: Figures) -> list[Counted]:
+    """Return the figures of a review that takes a publication back."""
+    restored = Counted(Outcome.ROLLED_BACK.value, figures.count(Outcome.ROLLED_BACK), MEANINGS[Outcome.ROLLED_BACK])
+    return [
+        restored,
+        Counted("conflicts", figures.conflicts, "changed since, and left alone"),
+        Counted("published", figures.seen, "objects of the publication that is undone"),
+        Counted("in the table", figures.live_before, "before this run"),
+    ]
+
+
 def spelled(text: str, longest: int = LONGEST_VALUE) -> str:
     r"""Return text, what a page would hide, reorder or swallow spelled out, as `\u202e`; cut where it is too long."""
     cut = text if len(text) <= longest + 1 else f"{text[:longest]}…"
     if cut.isprintable():
         return cut
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in cut)
+
+
+def sentence(text: str) -> str:
+    """Return a sentence with words of the supplier in it, as `spelled`."""
+    return spelled(text, _LONGEST_SENTENCE)
 
 
 def marked(one: str, other: str) -> Marked:

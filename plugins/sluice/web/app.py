@@ -23,7 +23,7 @@ from sluice.model.progress import shown
 from sluice.model.review import Review
 from sluice.model.run import Run
 from sluice.packet.page import evidence_part, style
-from sluice.packet.words import counts_of
+from sluice.packet.words import counts_of, sentence
 from sluice.ports import Services
 from sluice.web.access import Access
 from sluice.web.samples import Sample, samples_of
@@ -129,6 +129,8 @@ class _Pages:
         self._templates.globals["dag_id_of"] = around.dag_id_of
         self._templates.filters["moment"] = lambda moment: f"{moment:%Y-%m-%d %H:%M:%S} UTC" if moment else ""
         self._templates.filters["version"] = _version
+        self._templates.filters["sentence"] = sentence
+        self._templates.globals["deletions"] = lambda review: review.figures.count(Outcome.DELETED)
 
     def render(self, template: str, request: Request, status: int = 200, **values: Any) -> Response:
         """Return a page. Links lead from the mount's root, which is as many levels up as the path is deep."""

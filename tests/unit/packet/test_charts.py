@@ -71,5 +71,6 @@ def test_categories_are_those_of_both_sides_the_largest_first() -> None:
 def test_the_history_of_a_shard_runs_from_the_oldest_to_now() -> None:
     """Heights are of the highest; one that never delivered anything is flat."""
     drawn = history(ShardCount(shard=ShardKey("a"), objects=5, before=(10, 0)))
-    assert (drawn.heights, drawn.median, drawn.words) == ((0.0, 1.0, 0.5), 5, "0, 10, 5")
+    assert (drawn.heights, drawn.usual, drawn.words) == ((0.0, 1.0, 0.5), "5", "0, 10, 5")
     assert history(ShardCount(shard=ShardKey("a"), objects=0, before=())).heights == (0.0,)
+    assert history(ShardCount(shard=ShardKey("a"), objects=0, before=(1000, 1001))).usual == "1,000.5"

@@ -174,6 +174,12 @@ def test_drift_that_is_over_the_limit_says_so_in_words() -> None:
     assert "0.25" in text
 
 
+def test_what_becomes_of_the_table_is_told() -> None:
+    """Each statement with its reason; where there is none, nothing."""
+    assert "comment on column name is &#39;Grand Hotel&#39; -- its description changed" in page()
+    assert "What becomes of the table itself" not in page(evidence=some_evidence(schema_changes=()))
+
+
 def test_what_is_a_sample_or_left_out_says_so() -> None:
     """No figure passes for one of all rows, and nothing is missing silently."""
     text = " ".join(Reading(page()).text.split())
