@@ -83,6 +83,7 @@ def test_evidence_is_told_in_short() -> None:
     assert "- `f5`" not in text
     assert "- and 2 more fields" in text
     assert "**Created**, 1 of 34" in text
+    assert "**The table itself would change**\n\n- comment on column name is 'Grand Hotel' \\-\\- its desc" in text
     assert "- `Grand Hotel`: `name` `our Grand Hotel`" in text
 
 

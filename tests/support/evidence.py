@@ -37,6 +37,7 @@ def some_evidence(word: str = "Grand Hotel", field: str = "name", **changes: Any
         ),
         "shards": (ShardCount(shard=shard, objects=70, before=(90, 100, 95)), ShardCount(shard=shard, objects=3, before=())),
         "shards_in_all": 7,
+        "schema_changes": (f"comment on column {field} is '{word}' -- its description changed",),
     }
     return Evidence(**{**facts, **changes})
 

@@ -23,6 +23,7 @@ _LONGEST_VALUE: Final = 60
 """Characters of a value: the packet has more of it."""
 _LONGEST_SENTENCE: Final = 240
 _REASONS: Final = 8
+_STATEMENTS: Final = 5
 _FIELDS: Final = 5
 _DRIFTS: Final = 5
 _SAMPLES: Final = 3
@@ -84,6 +85,11 @@ def _counts(review: Review) -> Iterator[str]:
 
 
 def _evidence(spec: SyncSpec, review: Review, evidence: Evidence) -> Iterator[str]:
+    if evidence.schema_changes:
+        more = len(evidence.schema_changes[_STATEMENTS:])
+        rest = [f"- and {more} more statements"] if more else []
+        lines = [f"- {markdown_text(statement)}" for statement in evidence.schema_changes[:_STATEMENTS]]
+        yield "\n".join(["**The table itself would change**", "", *lines, *rest])
     if evidence.changes:
         more = len(evidence.changes[_FIELDS:])
         rest = [f"- and {more} more fields"] if more else []

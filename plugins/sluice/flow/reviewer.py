@@ -57,7 +57,7 @@ def review(services: Services, run_id: RunId) -> Review:
             deletes=spec.target.deletes != "ignore",
         )
         target = services.target(spec)
-        target.check()
+        schema_changes = target.check()
         with target.diffing() as diffing:
             _stage(services, diffing, entry, arrived, rejects)
             for shard, seq in diffing.compare(scope):
@@ -67,7 +67,7 @@ def review(services: Services, run_id: RunId) -> Review:
             diffing.compare(scope)
             entry.pulse.moved()
             data, counts = diffing.result()
-            found = gather(services, diffing, entry, spec, arrived)
+            found = gather(services, diffing, entry, spec, arrived).model_copy(update={"schema_changes": schema_changes})
         diff = _store(services, entry, ArtifactKind.DIFF, data, sum(counts.outcomes.values()))
         evidence = _store(services, entry, ArtifactKind.EVIDENCE, found.model_dump_json().encode(), len(found.samples))
         figures = _figures(counts, rejects, failed=len(shards) - len(arrived))

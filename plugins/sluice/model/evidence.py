@@ -140,3 +140,6 @@ class Evidence(Frozen):
     drifts: tuple[Drift, ...] = Field(description="the furthest first")
     shards: tuple[ShardCount, ...] = Field(description="those furthest from what they delivered before first, some of them")
     shards_in_all: int = Field(ge=0)
+    schema_changes: tuple[str, ...] = Field(
+        default=(), description="what publication would do to the table itself: each statement, and its reason behind `--`"
+    )

@@ -1,9 +1,10 @@
 r"""The columns of rows and diff artifacts, agreed between those who write them and those who read them.
 
 A *rows* artifact is one Parquet file for each raw chunk, one row for each object of the chunk that was not rejected, with the
-columns of `ROW_COLUMNS` and then one for each field of the spec. Where `MAPPED` is false its fields are null because nobody needs
-them: either the object's raw bytes are those the ledger remembers, and so are its row hash and version; or `DELETED` is true, since
-its record is a tombstone, which says that the object is gone as of this version. That has no row, and the row hash of nothing.
+columns of `ROW_COLUMNS` and then one for each field of the spec. Where `MAPPED` is false its fields are null because nobody
+needs them: either the object's raw bytes are those the ledger remembers, and so are its row hash and version; or `DELETED` is
+true, since its record is a tombstone, which says that the object is gone as of this version. That has no row, and the row hash
+of nothing.
 
 A *diff* artifact is one Parquet file for each review, one row for each object whose outcome is not "unchanged", ordered by key.
 It says where the new row stands (`SHARD`, `SEQ`, `POSITION`), and what the ledger held when it was compared (`OLD_HASH`,
