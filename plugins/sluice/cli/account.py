@@ -140,7 +140,7 @@ def how_to_answer(review: Review) -> str:
     """Return the commands that show and answer a review that waits."""
     deleted = review.figures.count(Outcome.DELETED)
     number, instead = (
-        (f" --deletes-at-most {deleted}", "or with --without-deletes, or reject") if deleted else ("", "or reject")
+        (f" --deletes-at-most {deleted}", "or --without-deletes, or reject") if deleted else ("", "or reject")
     )
     return (
         f"The review waits for a person.\n"

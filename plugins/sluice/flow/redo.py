@@ -82,9 +82,9 @@ def publish(services: Services, run_id: RunId, *, is_repeated: bool = False) -> 
     def reviewing() -> Publication | None:
         try:
             return work()
-        except (ApprovalVoid, LedgerMoved) as error:
+        except (ApprovalVoid, LedgerMoved):
             review(services, run_id)
-            raise RedoNeeded(error.message) from error
+            raise
 
     try:
         return _mending(services, reviewing)
@@ -98,7 +98,7 @@ def _mending(services: Services, work: Callable[[], T]) -> T:
         try:
             with rebuilding(services):
                 return work()
-        except RedoNeeded as error:
+        except (RedoNeeded, ApprovalVoid, LedgerMoved) as error:
             log.warning(log_events.STEP_REPEATED, times=redone + 1, message=error.message)
     return work()
 

@@ -7,7 +7,7 @@ import pytest
 
 from sluice.cli.account import Account, draw_account
 from sluice.cli.output import Output
-from sluice.model.base import PublicationId, ShardKey, Token
+from sluice.model.base import PublicationId, ReviewId, ShardKey, Token
 from sluice.model.ledger import Outcome, Publication
 from sluice.model.lifecycle import RunStatus, ShardStatus, Step, Verdict
 from sluice.model.review import Choice, Decision, Figures
@@ -48,6 +48,23 @@ def test_a_review_that_waits_says_why_and_how_to_answer(capsys: pytest.CaptureFi
     assert "sluice review approve r1" in told
     assert "deleted" not in told
     assert "nothing published" in told
+
+
+def test_a_review_that_deletes_says_how_to_let_so_many_through(capsys: pytest.CaptureFixture[str]) -> None:
+    """The command to answer with names the number, which whoever runs it has read then."""
+    deleting = REVIEW.model_copy(update={"figures": REVIEW.figures.model_copy(update={"outcomes": {Outcome.DELETED: 39}})})
+    told = drawn(capsys, review=deleting)
+    assert "sluice review approve r1 --deletes-at-most 39   (or --without-deletes, or reject)" in told
+
+
+def test_what_became_of_a_review_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """By which newer one it was superseded, and what number of deletions a decision let through."""
+    superseded = REVIEW.model_copy(update={"verdict": Verdict.SUPERSEDED, "superseded_by": ReviewId("r2")})
+    assert re.search(r"superseded by +r2", drawn(capsys, review=superseded))
+    decision = Decision(choice=Choice.APPROVE, by="ada", via="cli", comment="closed", deletes_at_most=39, at=NOW)
+    approved = REVIEW.model_copy(update={"verdict": Verdict.APPROVED, "decision": decision})
+    told = drawn(capsys, review=approved)
+    assert "approve by ada (cli), 2026-01-31 12:00:00Z, at most 39 deletions: closed" in told
 
 
 def test_a_publication_is_told_with_its_counts_and_decision(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,49 @@
+"""The evidence of a review, as people read it on a terminal."""
+
+import pytest
+
+from sluice.cli.evidence import evidence_drawn
+from sluice.cli.output import Output
+from sluice.model.evidence import Evidence
+from tests.support.evidence import some_evidence
+from tests.support.nouns import a_review
+
+
+def drawn(capsys: pytest.CaptureFixture[str], evidence: Evidence | None) -> str:
+    """Return what it looks like."""
+    Output().result({}, lambda console: console.print(evidence_drawn(a_review("r"), evidence)))
+    return capsys.readouterr().out
+
+
+def test_all_that_is_known_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """Changed fields with an example, drift, shards beside what they delivered before, and objects of each outcome."""
+    told = [" ".join(line.split()) for line in drawn(capsys, some_evidence("Ritz")).splitlines()]
+    assert "name 2 Ritz: 'the Ritz' -> 'our Ritz'" in told
+    assert "rooms population stability index 0.400" in told
+    assert "shard (and 5 more) objects before" in told
+    assert "Ritz 70 90, 100, 95" in told
+    assert "created: Ritz" in told
+    assert "changed: Ritz, and 1 more" in told
+
+
+def test_null_is_told_from_a_text_that_reads_like_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """Texts stand in quotes."""
+    (change,) = some_evidence().changes
+    some = some_evidence(changes=(change.model_copy(update={"samples": (("a", None, "null"),)}),))
+    assert "a: null -> 'null'" in drawn(capsys, some)
+
+
+def test_a_supplier_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """What does not print is spelled out, wherever it stands."""
+    told = drawn(capsys, some_evidence("\x1b[2J\r"))
+    assert not {"\x1b", "\r"} & set(told)
+
+
+def test_missing_evidence_is_told_as_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    """It never looks as if nothing had changed."""
+    assert drawn(capsys, None).startswith("no evidence is kept of this review")
+
+
+def test_nothing_to_tell_is_told_in_no_words(capsys: pytest.CaptureFixture[str]) -> None:
+    """A review without changes, drift or shards has an empty account of them."""
+    assert drawn(capsys, some_evidence(changes=(), samples=(), drifts=(), shards=(), shards_in_all=0)).strip() == ""
