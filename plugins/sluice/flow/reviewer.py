@@ -60,11 +60,11 @@ def review(services: Services, run_id: RunId) -> Review:
         schema_changes = target.check()
         with target.diffing() as diffing:
             _stage(services, diffing, entry, arrived, rejects)
-            for shard, seq in diffing.compare(scope):
-                diffing.unstage(shard, seq)
-                diffing.stage(shard, seq, _map_again(services, run, spec, arrived[shard], seq))
-                entry.pulse.moved()
-            diffing.compare(scope)
+            while lacking := diffing.compare(scope):
+                for shard, seq in lacking:
+                    diffing.unstage(shard, seq)
+                    diffing.stage(shard, seq, _map_again(services, run, spec, arrived[shard], seq))
+                    entry.pulse.moved()
             entry.pulse.moved()
             data, counts = diffing.result()
             found = gather(services, diffing, entry, spec, arrived).model_copy(update={"schema_changes": schema_changes})

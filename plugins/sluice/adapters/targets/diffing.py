@@ -90,22 +90,24 @@ class PostgresDiffing:
     def result(self) -> tuple[bytes, DiffCounts]:
         """Return the diff as Parquet, and its counts."""
         types = {field.name: field.type for field in DIFF_SCHEMA}
-        diff = write_parquet(copy_out(self._cursor, sql.SQL(_SQL["result"]), types))
-        objects = {row["outcome"]: row["objects"] for row in self._cursor.execute(_SQL["outcomes"])}
-        unchanged = objects.pop("unchanged", 0)
-        return diff, DiffCounts(
-            seen=self._number("seen"),
-            unchanged=unchanged,
-            live_before=self._number("live"),
-            first_loaded=self._number("first_loaded"),
-            vanished=self._number("vanished"),
-            moved=self._number("moved"),
-            outcomes={Outcome(name): number for name, number in sorted(objects.items())},
-        )
+        return write_parquet(copy_out(self._cursor, sql.SQL(_SQL["result"]), types)), self._counted()
 
     def inspecting(self) -> PostgresInspecting:
         """Take a closer look at the last comparison; once in a session."""
-        return PostgresInspecting(self._cursor, self._sync, self._table)
+        return PostgresInspecting(self._cursor, self._table, self._counted())
+
+    def _counted(self) -> DiffCounts:
+        found = {row["outcome"]: row for row in self._cursor.execute(_SQL["outcomes"])}
+        objects = {outcome: row["objects"] for outcome, row in sorted(found.items())}
+        return DiffCounts(
+            seen=sum(row["seen"] for row in found.values()),
+            unchanged=objects.pop("unchanged", 0),
+            live_before=self._number("live"),
+            first_loaded=self._number("first_loaded"),
+            vanished=sum(row["vanished"] for row in found.values()),
+            moved=sum(row["moved"] for row in found.values()),
+            outcomes={Outcome(name): number for name, number in objects.items() if name != "vanished"},
+        )
 
     def _number(self, query: str) -> int:
         row = self._cursor.execute(_SQL[query], {"sync": self._sync}).fetchone()

@@ -98,21 +98,15 @@ select key, outcome, shard, seq, position, version, raw_hash, row_hash, old_stat
 from compared where outcome not in ('unchanged', 'vanished') order by key
 
 -- name: outcomes
--- The diff, counted.
-select outcome, count(*) as objects from compared where outcome <> 'vanished' group by outcome
-
--- name: seen
--- How many distinct objects were delivered, those included that could not be taken in.
-select count(*) as seen from compared where seq is not null or outcome = 'rejected'
-
--- name: vanished
--- How many objects the target holds that a run which saw everything did not deliver, or that are said to be gone where that is
--- ignored.
-select count(*) as vanished from compared where outcome = 'vanished' or (seq is null and outcome = 'deleted')
-
--- name: moved
--- How many objects another shard delivered than the last time.
-select count(*) as moved from compared where seq is not null and shard <> old_shard
+-- The comparison, counted by outcome. Seen was what was delivered, in whatever form; vanished is what a run that saw everything
+-- did not deliver, or what is said to be gone where that is ignored; moved is what another shard delivered than the last time.
+select
+    outcome,
+    count(*) as objects,
+    count(*) filter (where seq is not null or outcome = 'rejected') as seen,
+    count(*) filter (where outcome = 'vanished' or (seq is null and outcome = 'deleted')) as vanished,
+    count(*) filter (where seq is not null and shard <> old_shard) as moved
+from compared group by outcome
 
 -- name: first_loaded
 -- How many new objects belong to shards of which the target holds nothing.

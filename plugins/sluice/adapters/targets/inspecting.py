@@ -18,6 +18,7 @@ from sluice.model import rows
 from sluice.model.base import ObjectKey, ShardKey
 from sluice.model.evidence import LONGEST_VALUE, FieldChange, ObjectSample, Profile, ValueChange
 from sluice.model.ledger import Outcome
+from sluice.ports import DiffCounts
 
 _SQL: Final = Queries(__package__, "inspecting.sql")
 
@@ -33,15 +34,14 @@ _KEPT: Final = frozenset({Outcome.REJECTED, Outcome.REFRESHED})
 class PostgresInspecting:
     """The rows of one comparison, in the session that made it."""
 
-    def __init__(self, cursor: psycopg.Cursor[DictRow], sync: str, table: TargetTable) -> None:
+    def __init__(self, cursor: psycopg.Cursor[DictRow], table: TargetTable, counts: DiffCounts) -> None:
         self._cursor = cursor
         self._fields = table.fields
         self._standing = Standing(cursor, table)
         cursor.execute(_SQL["spell_alike"])
         cursor.execute(_SQL["analyze_comparison"])
-        counted = cursor.execute(_SQL["rows_after"], {"sync": sync}).fetchone()
-        self._sampling = Sampling.of(counted["rows_after"] if counted else 0)
-        cursor.execute(_SQL["show"], {"samples": SAMPLES_OF_OUTCOME})
+        self._sampling = Sampling.of(_rows_after(counts))
+        cursor.execute(_SQL["show"], {"samples": SAMPLES_OF_OUTCOME, "outcomes": [str(outcome) for outcome in counts.outcomes]})
         cursor.execute(_SQL["need"], self._sampling.facts)
         columns = [sql.SQL("{} {}").format(sql.Identifier(field.name), type_sql(field.type.sql)) for field in self._fields]
         cursor.execute(sql.SQL(_SQL["create_arriving"]).format(sql.SQL(", ").join(columns)))
@@ -129,6 +129,12 @@ class PostgresInspecting:
             old=_named("old", old),
             new=_named("new", new),
         )
+
+
+def _rows_after(counts: DiffCounts) -> int:
+    """Return how many rows the table would hold, by the ledger."""
+    come, go = (Outcome.CREATED, Outcome.REAPPEARED), Outcome.DELETED
+    return counts.live_before + sum(counts.outcomes.get(outcome, 0) for outcome in come) - counts.outcomes.get(go, 0)
 
 
 def _named(prefix: str, values: list[Any]) -> sql.Composed:

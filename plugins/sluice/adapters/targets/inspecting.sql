@@ -6,18 +6,11 @@ select set_config('datestyle', 'ISO, YMD', true), set_config('extra_float_digits
 -- Lets the planner know what the comparison has come to.
 analyze compared
 
--- name: rows_after
--- How many rows the target would hold, by the ledger.
-select
-    (select count(*) from sluice_ledger.object where sync = %(sync)s and state = 'live')
-    + count(*) filter (where outcome in ('created', 'reappeared')) - count(*) filter (where outcome = 'deleted') as rows_after
-from compared
-
 -- name: show
 -- The first objects of each outcome, in key order: what people see of it.
 create temporary table shown on commit drop as
 select first.*
-from (select distinct outcome from compared where outcome not in ('unchanged', 'vanished')) present
+from unnest(%(outcomes)s::text[]) as present (outcome)
 cross join lateral (
     select key, outcome, shard, old_shard, version, old_version from compared
     where outcome = present.outcome order by key limit %(samples)s
@@ -29,8 +22,8 @@ cross join lateral (
 create temporary table needed on commit drop as
 select
     shard, seq,
-    array_agg(position order by position) filter (where outcome <> 'stale') as coming_in,
-    array_agg(position order by position) filter (
+    array_agg(position) filter (where outcome <> 'stale') as coming_in,
+    array_agg(position) filter (
         where outcome in ('changed', 'reappeared')
             or outcome = 'created' and (hashtextextended(key, 0) & %(mask)s) < %(drawn)s
             or key in (select key from shown)

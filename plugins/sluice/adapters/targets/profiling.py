@@ -145,16 +145,16 @@ class Profiling:
 
     def _filled(self, edges: Mapping[int, tuple[Edges, Edges]]) -> dict[int, dict[str, Any]]:
         """Count the rows of both kinds of bins, of all fields in one pass."""
-        numbers = [
-            sql.SQL("({}, width_bucket({x}, {}::double precision[]), width_bucket({x}, {}::double precision[]))").format(
-                place, list(over.inner), list(own.inner), x=self._summands[place].number(self._summands[place].v)
-            )
-            for place, (over, own) in edges.items()
-        ]
+        numbers = [sql.SQL("({}, {})").format(place, self._summands[place].number(self._summands[place].v)) for place in edges]
+        query = sql.SQL(_SQL["fill_bins"]).format(
+            numbers=_joined(numbers),
+            edges=_cases({place: over for place, (over, _) in edges.items()}),
+            own_edges=_cases({place: own for place, (_, own) in edges.items()}),
+        )
         rows: dict[int, tuple[list[int], list[int]]] = {
             place: ([0] * (len(over.inner) + 1), [0] * (len(own.inner) + 1)) for place, (over, own) in edges.items()
         }
-        for row in self._cursor.execute(sql.SQL(_SQL["fill_bins"]).format(numbers=_joined(numbers))):
+        for row in self._cursor.execute(query):
             over_rows, own_rows = rows[row["place"]]
             over_rows[row["bin"]] += row["rows"]
             own_rows[row["own_bin"]] += row["rows"]
@@ -212,6 +212,12 @@ def _ends(column: pa.ChunkedArray) -> tuple[Any, Any] | None:
         return (min(values), max(values)) if values else None
     ends = pc.min_max(column).as_py()
     return None if ends["min"] is None else (ends["min"], ends["max"])
+
+
+def _cases(edges: Mapping[int, Edges]) -> sql.Composed:
+    """Return, as the branches of a CASE over the place, what the bins of each field are divided by."""
+    branches = [sql.SQL("when {} then {}::double precision[]").format(place, list(each.inner)) for place, each in edges.items()]
+    return sql.SQL(" ").join(branches)
 
 
 def _joined(parts: Sequence[sql.Composable]) -> sql.Composed:

@@ -8,7 +8,7 @@ create temporary table extremes (like profiled) on commit drop
 insert into profiled
 select {values} from arriving t
 where (hashtextextended(t._key, 0) & %(mask)s) < %(drawn)s
-    and t._key in (select key from compared where outcome in ('created', 'changed', 'reappeared'))
+    and t._key not in (select key from shown where outcome = 'stale')
 
 -- name: add_staying
 -- Takes in the rows of the table, or those drawn of them, that neither change nor go.
@@ -25,10 +25,16 @@ select looked_at, {results} from summed
 
 -- name: fill_bins
 -- How many rows are in which bins of a number field: of those it is compared over, and of its own deciles.
-select f.place, f.bin, f.own_bin, count(*) as rows
-from profiled cross join lateral (values {numbers}) as f (place, bin, own_bin)
-where f.bin is not null
-group by f.place, f.bin, f.own_bin
+select place, bin, own_bin, count(*) as rows
+from (
+    select
+        f.place,
+        width_bucket(f.number, case f.place {edges} end) as bin,
+        width_bucket(f.number, case f.place {own_edges} end) as own_bin
+    from profiled cross join lateral (values {numbers}) as f (place, number)
+    where f.number is not null
+) as found
+group by place, bin, own_bin
 
 -- name: count_categories
 -- The most frequent values of each category field, and those that are asked for.
