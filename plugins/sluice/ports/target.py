@@ -69,7 +69,8 @@ class Target(Protocol):
     def held(self, keys: Sequence[ObjectKey] | None = None) -> "AbstractContextManager[Iterator[Held]]":
         """Open the rows the table holds, of these objects or of all; of an object with a history, the current one.
 
-        They are read while the context lasts. A table that is not there holds none; raises as `check` does.
+        They are read while the context lasts. A table that is not there holds none. Raises `TargetMismatch` if it lacks
+        columns of the spec.
         """
 
     def missing(self) -> "AbstractContextManager[Iterator[ObjectKey]]":

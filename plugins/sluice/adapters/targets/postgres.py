@@ -35,8 +35,8 @@ class PostgresTarget:
     def held(self, keys: Sequence[ObjectKey] | None = None) -> Iterator[Iterator[Held]]:
         """Open the rows the table holds, of these objects or of all; a table that is not there holds none."""
         with self._database.transaction() as connection:
-            self._table.check(connection.cursor())
-            yield held(connection, self._spec, self._table, keys) if self._table.exists(connection.cursor()) else iter(())
+            is_readable = self._table.is_readable(connection.cursor())
+            yield held(connection, self._spec, self._table, keys) if is_readable else iter(())
 
     @contextmanager
     def missing(self) -> Iterator[Iterator[ObjectKey]]:

@@ -12,6 +12,7 @@ from sluice.adapters.targets.catalog import find_table
 from sluice.adapters.targets.evolution import Evolution
 from sluice.adapters.targets.forms import form_of
 from sluice.adapters.targets.names import TableNames
+from sluice.errors import TargetMismatch
 from sluice.model.spec import SyncSpec
 
 _SQL: Final = Queries(__package__, "table.sql")
@@ -42,6 +43,14 @@ class TargetTable:
         """Return the names of the columns that are there: until a publication adds it, that of a new field is not."""
         table = find_table(cursor, self._names)
         return frozenset(table.columns) if table else frozenset()
+
+    def is_readable(self, cursor: psycopg.Cursor[DictRow]) -> bool:
+        """Whether the table is there; raise `TargetMismatch`, naming them, if it lacks columns of the spec."""
+        present = self.columns(cursor)
+        lacking = [name for name in (*(field.name for field in self.fields), *sorted(self.own)) if name not in present]
+        if present and lacking:
+            raise TargetMismatch(f"table {self.schema}.{self.name} has no column {', '.join(lacking)} to read yet")
+        return bool(present)
 
     def check(self, cursor: psycopg.Cursor[DictRow]) -> tuple[str, ...]:
         """Return the statements by which the next publication will make the table, or alter it, each with its reason.
