@@ -110,13 +110,13 @@ _PRICES: Final = "select id, price from prices where _sluice_deleted_at is null"
 
 @contextmanager
 def open_stall(
-    folder: Path, database: ConnectionInfo, artifacts: ConnectionInfo, sync: Mapping[str, Any] | None = None
+    folder: Path, database: ConnectionInfo, artifacts: ConnectionInfo, sync: Mapping[str, Any] | None = None, **policy: Any
 ) -> Iterator[Stall]:
-    """Yield a stall in a project of its own; `sync` replaces keys of the spec."""
+    """Yield a stall in a project of its own; `sync` replaces keys of the spec, and `policy` those of its stage."""
     include = folder / "include"
     (include / "syncs").mkdir(parents=True)
     (include / "syncs/prices.yaml").write_text(yaml.safe_dump({**SYNC, **(sync or {})}, sort_keys=False))
-    stages = {"defaults": {"chunk_bytes": 1, "max_parallel_shards": 4}, "stages": {"hotel-rates": {}}}
+    stages = {"defaults": {"chunk_bytes": 1, "max_parallel_shards": 4, **policy}, "stages": {"hotel-rates": {}}}
     (include / "stages.yaml").write_text(yaml.safe_dump(stages))
     with open_shop({REGION: []}) as shop:
 

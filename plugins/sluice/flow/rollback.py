@@ -15,6 +15,7 @@ from sluice.flow.digest import content_digest, review_digest
 from sluice.flow.entering import Entry, entered
 from sluice.flow.packet import with_packet
 from sluice.flow.pinned_spec import pinned_spec
+from sluice.flow.turned_down import end_superseded
 from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
 from sluice.model.base import ReviewId, RunId
 from sluice.model.evidence import Evidence, Profile
@@ -96,6 +97,7 @@ def _keep(services: Services, entry: Entry, spec: SyncSpec, undo: Undo) -> Revie
         created_at=services.clock.now(),
     )
     kept = services.reviews.save(with_packet(services, spec, run, made, evidence=found, shards=()), run)
+    end_superseded(services, kept)
     log.info(
         log_events.ROLLBACK_REVIEWED,
         review=kept.id,

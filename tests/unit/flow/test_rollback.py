@@ -121,7 +121,7 @@ def test_many_conflicts_are_named_in_part() -> None:
     (pointer,) = bench.workshop.services.pointers.of(review.run, ArtifactKind.CONFLICTS)
     bench.workshop.artifacts.remove(pointer)
     assert conflicts_of(bench.workshop.services, review) == []
-    assert bench.workshop.metrics.counted("artifact_corrupt", kind="conflicts") == 1
+    assert bench.workshop.metrics.of("artifact_corrupt", kind="conflicts") == 1
 
 
 def test_nothing_left_to_restore() -> None:

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -15,13 +15,17 @@ from sluice.cli.output import printable
 from sluice.cli.progress import RunProgress
 from sluice.cli.session import AsJson, Session, session_of
 from sluice.cli.undo import UndoAccount, draw_end, draw_preview, undo_account_of
-from sluice.errors import NotFound, NotUndoable
+from sluice.errors import FlightTaken, IllegalTransition, NotFound, NotUndoable
+from sluice.guard.takeover import is_taken_over
 from sluice.model.ledger import Publication
 from sluice.model.lifecycle import RunStatus, Verdict
 from sluice.model.review import Choice, Decision
 from sluice.model.run import Mode, Origin, Run, RunRequest
 from sluice.model.spec import SyncSpec
 from sluice.ports import Services
+
+_MOST_WAYS_GIVEN: Final = 3
+"""Whoever finds somebody else at the same more often than that is told so."""
 
 
 def rollback(
@@ -82,12 +86,15 @@ class _Answer:
 
 
 def _take_back(session: Session, services: Services, spec: SyncSpec, undone: Publication, answer: _Answer) -> UndoAccount:
-    """Go through the run, and through its gate as often as what it would restore turns out to be another."""
+    """Go through the run, and through its gate as often as what it would restore turns out to be another.
+
+    Where somebody else asked for the same meanwhile, and his run is the one that counts, that one is gone on with.
+    """
     from sluice.flow.gate import decide
     from sluice.flow.inline import resume_inline, run_inline
 
     request = RunRequest(sync=undone.sync, mode=Mode.ROLLBACK, undoes=undone.id, origin=Origin())
-    run = _watched(session, partial(run_inline, services, request))
+    run, given_way = _watched(session, partial(run_inline, services, request)), 0
     while True:
         account = undo_account_of(services, spec, undone, run)
         if run.status is not RunStatus.WAITING or account.review is None:
@@ -95,8 +102,15 @@ def _take_back(session: Session, services: Services, spec: SyncSpec, undone: Pub
         decision = answer.to(services, account)
         if decision is None:
             return account
-        decide(services, account.review.id, decision)
-        run = _watched(session, partial(resume_inline, services, run.id))
+        try:
+            decide(services, account.review.id, decision)
+            run = _watched(session, partial(resume_inline, services, run.id))
+        except (IllegalTransition, FlightTaken) as error:
+            if given_way == _MOST_WAYS_GIVEN:
+                raise
+            given_way += 1
+            session.output.note(error.message)
+            run = _watched(session, partial(run_inline, services, request))
 
 
 def _watched(session: Session, work: Callable[[], Run]) -> Run:
@@ -122,8 +136,9 @@ def _successor(services: Services, spec: SyncSpec, undone: Publication) -> Publi
 
 
 def _has_ended(services: Services, successor: Publication) -> bool:
-    """Whether there is nothing left to do behind a rollback's publication."""
+    """Whether there is nothing left to do behind a rollback's publication; if its process died, that is done by a new run."""
     try:
-        return services.runs.get(successor.run).status is RunStatus.SUCCEEDED
+        run = services.runs.get(successor.run)
     except NotFound:
         return True
+    return run.status is RunStatus.SUCCEEDED or is_taken_over(run)
