@@ -1,7 +1,7 @@
 """Arrow tables through Postgres' COPY, as CSV that tells null from the empty string."""
 
 import io
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import psycopg
@@ -14,6 +14,7 @@ from sluice.mapping.columns import readable
 
 _WRITING: Final = pa_csv.WriteOptions(include_header=False, quoting_style="all_valid")
 _BATCH_ROWS: Final = 16_384
+_BLOCK_BYTES: Final = 8_000_000
 
 
 def read_parquet(data: bytes) -> pa.Table:
@@ -46,12 +47,43 @@ def copy_in(cursor: psycopg.Cursor[Any], table: str, rows: pa.Table) -> None:
             copy.write(memoryview(sink.getvalue()))
 
 
+def copy_to_parquet(cursor: psycopg.Cursor[Any], query: sql.Composable, types: Mapping[str, pa.DataType]) -> tuple[bytes, int]:
+    """Return what a query yields as Parquet, as `copy_out` and `write_parquet` do, and the number of rows.
+
+    Of what is not Parquet yet, some megabytes are in memory at a time.
+    """
+    sink, number = pa.BufferOutputStream(), 0
+    with (
+        pq.ParquetWriter(sink, pa.schema(list(types.items())), compression="zstd") as writer,
+        cursor.copy(sql.SQL("copy ({}) to stdout (format csv)").format(query)) as copy,
+    ):
+        for data in _blocks(copy):
+            rows = _read_csv(data, types)
+            writer.write_table(rows)
+            number += rows.num_rows
+    return bytes(sink.getvalue()), number
+
+
 def copy_out(cursor: psycopg.Cursor[Any], query: sql.Composable, types: Mapping[str, pa.DataType]) -> pa.Table:
     """Return what a query yields, as a table of columns with these names and types, in this order."""
     with cursor.copy(sql.SQL("copy ({}) to stdout (format csv)").format(query)) as copy:
         data = b"".join(copy)
-    if not data:
-        return pa.schema(list(types.items())).empty_table()
+    return _read_csv(data, types) if data else pa.schema(list(types.items())).empty_table()
+
+
+def _blocks(lines: Iterable[bytes | bytearray | memoryview]) -> Iterator[bytes]:
+    """Yield whole rows, some megabytes at a time; the server sends one row after the other."""
+    block = bytearray()
+    for line in lines:
+        block += line
+        if len(block) >= _BLOCK_BYTES:
+            yield bytes(block)
+            block.clear()
+    if block:
+        yield bytes(block)
+
+
+def _read_csv(data: bytes, types: Mapping[str, pa.DataType]) -> pa.Table:
     return pa_csv.read_csv(
         io.BytesIO(data),
         read_options=pa_csv.ReadOptions(column_names=list(types)),

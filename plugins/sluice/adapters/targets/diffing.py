@@ -9,7 +9,7 @@ from psycopg import sql
 from psycopg.rows import DictRow
 
 from sluice.adapters.queries import Queries
-from sluice.adapters.targets.arrow_copy import copy_in, copy_out, hex_column, read_parquet, write_parquet
+from sluice.adapters.targets.arrow_copy import copy_in, copy_to_parquet, hex_column, read_parquet
 from sluice.adapters.targets.inspecting import PostgresInspecting
 from sluice.adapters.targets.table import TargetTable
 from sluice.model import rows
@@ -90,7 +90,8 @@ class PostgresDiffing:
     def result(self) -> tuple[bytes, DiffCounts]:
         """Return the diff as Parquet, and its counts."""
         types = {field.name: field.type for field in DIFF_SCHEMA}
-        return write_parquet(copy_out(self._cursor, sql.SQL(_SQL["result"]), types)), self._counted()
+        diff, _ = copy_to_parquet(self._cursor, sql.SQL(_SQL["result"]), types)
+        return diff, self._counted()
 
     def inspecting(self) -> PostgresInspecting:
         """Take a closer look at the last comparison; once in a session."""

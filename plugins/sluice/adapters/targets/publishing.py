@@ -10,7 +10,7 @@ from psycopg.types.json import Jsonb
 
 from sluice.adapters.ledger.store import publication_from_row, publication_of
 from sluice.adapters.queries import Queries
-from sluice.adapters.targets.arrow_copy import copy_in, copy_out, hex_column, read_parquet, write_parquet
+from sluice.adapters.targets.arrow_copy import copy_in, copy_to_parquet, hex_column, read_parquet
 from sluice.adapters.targets.rolling_back import PostgresRollingBack
 from sluice.adapters.targets.table import TargetTable
 from sluice.errors import ApprovalVoid, Fenced, LedgerMoved
@@ -99,8 +99,7 @@ class PostgresPublishing:
             overwritten=self._table.overwritten("t", sql.SQL("a.key")),
             sync=sql.Literal(self._sync),
         )
-        images = copy_out(self._cursor, query, _UNDO_COLUMNS)
-        return write_parquet(images), images.num_rows
+        return copy_to_parquet(self._cursor, query, _UNDO_COLUMNS)
 
     def apply(self, run: Run, review: Review, undo: Pointer) -> Publication:
         """Write rows, ledger, events and the publication; raise `ApprovalVoid` if a row is not as reviewed."""
@@ -134,6 +133,7 @@ class PostgresPublishing:
         self._cursor.execute(sql.SQL(_SQL["create_incoming"]).format(columns))
         table = read_parquet(diff)
         copy_in(self._cursor, "approved", table.rename_columns([name.removeprefix("_") for name in table.column_names]))
+        self._run("index_approved")
 
     def _write(self, run: Run, publication: Publication) -> None:
         self._table.write(self._cursor, "incoming", publication.applied_at)

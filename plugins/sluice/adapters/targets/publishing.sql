@@ -31,6 +31,11 @@ create temporary table moved (
     source_version bigint
 ) on commit drop
 
+-- name: index_approved
+-- Finds the rows of one artifact, and lets the planner know how many there are.
+create index on approved (shard, seq);
+analyze approved
+
 -- name: create_incoming
 -- The approved rows on their way in, as text: only what is written is cast. The columns are those of the spec.
 create temporary table incoming (
