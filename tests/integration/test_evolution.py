@@ -8,7 +8,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from sluice.errors import TargetMismatch
+from sluice.adapters.targets import evolution
+from sluice.errors import TargetMismatch, TargetUnavailable
 from sluice.model.spec import SyncSpec
 from sluice.ports import ConnectionInfo
 from tests.support.ledgered import Table
@@ -284,3 +285,15 @@ def test_rows_can_be_read_as_of_the_spec_that_wrote_them(table: Table) -> None:
     with table.target.held() as rows:
         again = {row.key: (row.row_hash, row.values) for row in rows}
     assert again["a"] == (hashed, {**values, "price": "1.5000"})
+
+
+def test_a_table_that_others_read_is_not_waited_for_long(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who waits to alter it holds up all who come after; so the publication gives up, to be tried again."""
+    monkeypatch.setattr(evolution, "_PATIENCE", "50ms")
+    table.respec(spec("add", {"stars": "text"}))
+    with table.hand.transaction():
+        table.rows()
+        with pytest.raises(TargetUnavailable, match="lock timeout"):
+            table.bring(inn(stars="4S"))
+    table.bring(inn(stars="4S"))
+    assert table.rows("stars") == [{"stars": "4S"}]
