@@ -142,6 +142,7 @@ class Supplier:
 
 def opened(place: Place, act: Callable[[Services], Any]) -> Any:
     """Do something with all services."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     with open_services(Settings(include=place.folder / "include", cache=place.folder / "cache"), place) as services:
         return act(services)
 
@@ -199,7 +200,6 @@ def measured(place: Place, step: Callable[..., None], *arguments: Any) -> Taken:
 
 def timed(place: Place, step: Callable[..., None], *arguments: Any) -> tuple[float, float]:
     """Run a step; return its seconds and the peak memory of this process."""
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     began = time.monotonic()
     step(place, *arguments)
     return time.monotonic() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
