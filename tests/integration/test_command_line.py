@@ -116,6 +116,19 @@ def test_a_review_that_waits_is_approved_once(sluice: CommandLine, supplier: Sup
     assert sluice.ask("review", "reject", review, code=1)["error"] == "IllegalTransition"
 
 
+def test_a_packet_is_written_where_it_is_wanted(sluice: CommandLine, supplier: Supplier, tmp_path: Path) -> None:
+    """Of a review named by itself or by its run; without the name of a file, to one named after the review."""
+    waiting = sluice.ask("run", "hotels", "--inline", "--review", "always", code=3)["review"]
+    wanted = tmp_path / "packet.html"
+    written = sluice.ask("review", "packet", waiting["run"], "-o", str(wanted))
+    assert written == {"review": waiting["id"], "file": str(wanted), "bytes": waiting["report"]["bytes"]}
+    assert waiting["digest"] in wanted.read_text()
+    assert "cannot write" in sluice.ask("review", "packet", waiting["id"], "-o", str(tmp_path / "no" / "x"), code=2)["message"]
+    named = sluice.ask("review", "packet", waiting["id"])["file"]
+    assert named == f"hotels-{waiting['id']}.html"
+    assert (sluice.project / named).read_bytes() == wanted.read_bytes()
+
+
 def test_a_review_that_is_rejected_publishes_nothing(sluice: CommandLine, supplier: Supplier, database: ConnectionInfo) -> None:
     """After a rejection the table is as it was, and the run has ended cancelled."""
     sluice.ask("run", "hotels", "--inline")

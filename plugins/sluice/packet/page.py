@@ -77,7 +77,6 @@ def _templates() -> Environment:
 def _evidence_context(spec: SyncSpec, review: Review, evidence: Evidence) -> dict[str, Any]:
     return {
         "view": view_of(spec, review.figures, evidence),
-        "schema_changes": evidence.schema_changes,
         "meanings": MEANINGS,
         "most_values": MOST_VALUES,
         "spell_version": version_speller(spec),

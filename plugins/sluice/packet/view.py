@@ -18,6 +18,7 @@ MOST_VALUES: Final = 20
 _OBJECTS: Final = 20
 _CHANGES: Final = 100
 """Changed fields shown; there may be as many as the table has columns, and the most frequent come first."""
+_STATEMENTS: Final = 50
 _FIELD_SAMPLES: Final = 3
 _PLOTS: Final = 24
 """Fields of which both distributions are drawn: those that drifted furthest."""
@@ -86,6 +87,8 @@ class Field:
 class View:
     """All of it."""
 
+    schema_changes: tuple[str, ...]
+    schema_changes_left_out: int
     replaced: int
     changes: list[Changed]
     changes_left_out: int
@@ -105,6 +108,8 @@ def view_of(spec: SyncSpec, figures: Figures, evidence: Evidence) -> View:
     replaced = sum(figures.count(outcome) for outcome in _COMPARED)
     limit = spec.review.auto_approve.drift
     return View(
+        schema_changes=evidence.schema_changes[:_STATEMENTS],
+        schema_changes_left_out=len(evidence.schema_changes[_STATEMENTS:]),
         replaced=replaced,
         changes=[
             Changed(

@@ -214,6 +214,29 @@ def test_a_page_takes_the_evidence_alone() -> None:
     assert part in page(review=a_review("r", figures=FIGURES))
 
 
+def test_what_becomes_of_the_table_itself_is_told() -> None:
+    """As the statements of it; there is no heading where there is none."""
+    statement = "alter table public.hotels add column beds integer -- the spec has a new field"
+    text = page(some_evidence(schema_changes=(statement,) * 60))
+    assert text.count(statement) == 50
+    assert "And 10 more statements" in text
+    assert "the table itself" not in page(some_evidence(schema_changes=()))
+
+
+def test_what_a_rollback_leaves_alone_is_counted() -> None:
+    """It has no supplier, no drift and no profile."""
+    figures = Figures(seen=7, unchanged=0, live_before=90, conflicts=2, outcomes={Outcome.ROLLED_BACK: 5})
+    empty = Profile(rows=88, looked_at=0, fields=())
+    evidence = some_evidence(profile=empty, baseline=None, drifts=(), shards=(), shards_in_all=0)
+    text = " ".join(Reading(page(evidence, review=a_review("r", figures=figures))).text.split())
+    assert "rolled-back 5 put back as they were" in text
+    assert "conflicts 2 changed since, and left alone" in text
+    assert "published 7 objects" in text
+    assert "88 rows." in text
+    assert "Drift" not in text
+    assert "sample of" not in text
+
+
 def test_a_version_is_what_its_field_is() -> None:
     """The ledger holds numbers; of a time, a person reads the time."""
     sample = ObjectSample.model_validate(
