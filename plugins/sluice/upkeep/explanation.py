@@ -69,7 +69,7 @@ def _in_the_table(services: Services, spec: SyncSpec, key: ObjectKey) -> tuple[H
     """Return the row of the table, or why it cannot be compared."""
     try:
         with services.target(spec).held([key]) as found:
-            return next(iter(found), None), None
+            return next(iter(list(found)), None), None
     except TargetMismatch as error:
         return None, f"it cannot be compared: {error.message}"
 
