@@ -15,8 +15,11 @@ def spec_page(spec: SyncSpec, policy: StagePolicy) -> str:
         "source": f"`{spec.source.path}` of connection `{spec.source.connection}`",
         "shards": shards,
         "incremental": f"by `{spec.source.watermark}`" if spec.source.watermark else "no, every run is full",
-        "object": f"key {_names(spec.object.key)}" + (f", version `{spec.object.version}`" if spec.object.version else ""),
-        "target": f"`{spec.target.table}` of connection `{spec.target.connection}`, deletes {spec.target.deletes}",
+        "object": f"key {_names(spec.object.key)}"
+        + (f", version `{spec.object.version}`" if spec.object.version else "")
+        + (f", gone where `{spec.object.deleted}`" if spec.object.deleted else ""),
+        "target": f"`{spec.target.table}` of connection `{spec.target.connection}`, form {spec.target.form}, "
+        f"deletes {spec.target.deletes}, evolution {spec.target.evolution}",
         "approved by policy": f"created {limits.created}, changed {limits.changed}, deleted {limits.deleted}, "
         f"rejected {limits.rejected}; first load: {spec.review.first_load}",
         "blocked": f"deleted above {spec.review.block.deleted}, or nothing delivered",

@@ -15,7 +15,7 @@ MEANINGS: Final = {
     Outcome.CREATED: "new in the table",
     Outcome.CHANGED: "differ from what the table holds",
     Outcome.REAPPEARED: "were deleted, are back",
-    Outcome.DELETED: "gone from the supplier",
+    Outcome.DELETED: "gone from the supplier, or said by it to be gone",
     Outcome.ROLLED_BACK: "put back as they were before the publication that is undone",
     Outcome.STALE: "older than what the table holds; skipped",
     Outcome.REJECTED: "break a rule of the spec; kept as dead letters",
@@ -68,7 +68,7 @@ def counts_of(figures: Figures) -> list[Counted]:
         if figures.count(outcome) or outcome in _ALWAYS
     ]
     if figures.vanished > figures.count(Outcome.DELETED):
-        counts.append(Counted("vanished", figures.vanished, "in the table, but not delivered; deletions are ignored"))
+        counts.append(Counted("vanished", figures.vanished, "in the table, but not delivered or said to be gone; deletions are ignored"))
     if figures.moved:
         counts.append(Counted("moved", figures.moved, "delivered by another shard than the last time"))
     if figures.first_loaded:

@@ -6,5 +6,6 @@ alter table sluice_ledger.publication
     add constraint publication_undoes_earlier check (undoes < id);
 create unique index publication_by_undone on sluice_ledger.publication (undoes) where undoes is not null;
 
+comment on column sluice_ledger.publication.applied_at is 'When it was applied: within a sync, each later than the one before.';
 comment on column sluice_ledger.publication.approved_by is 'Who let it pass, or policy; null if an old release published it.';
 comment on column sluice_ledger.publication.undoes is 'The earlier publication that this one took back; null for most.';
