@@ -68,7 +68,9 @@ def counts_of(figures: Figures) -> list[Counted]:
         if figures.count(outcome) or outcome in _ALWAYS
     ]
     if figures.vanished > figures.count(Outcome.DELETED):
-        counts.append(Counted("vanished", figures.vanished, "in the table, but not delivered or said to be gone; deletions are ignored"))
+        counts.append(
+            Counted("vanished", figures.vanished, "in the table, but not delivered or said to be gone; deletions are ignored")
+        )
     if figures.moved:
         counts.append(Counted("moved", figures.moved, "delivered by another shard than the last time"))
     if figures.first_loaded:
