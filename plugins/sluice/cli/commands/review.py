@@ -18,7 +18,7 @@ from sluice.cli.commands.run import show_outcome
 from sluice.cli.evidence import evidence_drawn
 from sluice.cli.exits import ExitCode, exit_code_of
 from sluice.cli.logs import configure_logs
-from sluice.cli.output import Output, printable, table
+from sluice.cli.output import printable, table
 from sluice.cli.progress import RunProgress
 from sluice.cli.session import AsJson, Session, session_of
 from sluice.errors import (
@@ -161,10 +161,12 @@ def approve(
 
     Example: sluice review approve inline-3f2a9c81d04e --deletes-at-most 39 --comment "they have closed"
     """
+    session = session_of(context)
+    session.begin(as_json=as_json)
     if without_deletes and deletes_at_most is not None:
         raise UsageInvalid("--deletes-at-most and --without-deletes do not go together: the latter lets no deletion through")
     choice = Choice.APPROVE_WITHOUT_DELETES if without_deletes else Choice.APPROVE
-    _answer(session_of(context), name, Answer(choice, comment, deletes_at_most), as_json=as_json)
+    _answer(session, name, Answer(choice, comment, deletes_at_most))
 
 
 @review.command()
@@ -174,7 +176,9 @@ def reject(context: typer.Context, name: Named, comment: Comment = "", as_json: 
 
     Example: sluice review reject inline-3f2a9c81d04e --comment "half of the hotels have no name"
     """
-    _answer(session_of(context), name, Answer(Choice.REJECT, comment), as_json=as_json)
+    session = session_of(context)
+    session.begin(as_json=as_json)
+    _answer(session, name, Answer(Choice.REJECT, comment))
 
 
 @dataclass(frozen=True)
@@ -210,14 +214,13 @@ def find_review(services: Services, name: str) -> Review:
     return found
 
 
-def _answer(session: Session, name: str, answer: Answer, *, as_json: bool) -> None:
-    output = session.begin(as_json=as_json)
+def _answer(session: Session, name: str, answer: Answer) -> None:
     with session.services() as services:
         found = find_review(services, name)
         run = services.runs.get(found.run)
         if run.origin.is_airflow:
             _refuse_in_vain(services, found, answer)
-            code = _answer_in_airflow(session, output, run, answer)
+            code = _answer_in_airflow(session, run, answer)
         else:
             code = _answer_here(session, services, found, answer.decision(services, by=os_user(), via="cli"))
     raise typer.Exit(code)
@@ -237,7 +240,7 @@ def _refuse_in_vain(services: Services, found: Review, answer: Answer) -> None:
         raise IllegalTransition(no_longer_waits(found, successor))
 
 
-def _answer_in_airflow(session: Session, output: Output, run: Run, answer: Answer) -> ExitCode:
+def _answer_in_airflow(session: Session, run: Run, answer: Answer) -> ExitCode:
     from sluice.adapters.airflow_api import AirflowApi
     from sluice.model.airflow_names import ANSWERS
 
@@ -247,7 +250,7 @@ def _answer_in_airflow(session: Session, output: Output, run: Run, answer: Answe
         url = api.url(dag_id, dag_run_id)
     document: dict[str, Any] = {"run": run.id, "answer": answer.choice.value, "via": "airflow", "url": url}
     text = f"answered {ANSWERS[answer.choice]!r} in Airflow, where the run goes on: {url}"
-    output.result(document, lambda console: console.print(printable(text, "green"), soft_wrap=True))
+    session.output.result(document, lambda console: console.print(printable(text, "green"), soft_wrap=True))
     return ExitCode.DONE
 
 
