@@ -28,6 +28,7 @@ _FIELDS: Final = 5
 _DRIFTS: Final = 5
 _SAMPLES: Final = 3
 """Objects of each outcome that people look at before they let it pass."""
+_VALUES: Final = 2
 _SAMPLED: Final = (Outcome.DELETED, Outcome.CHANGED, Outcome.CREATED)
 
 
@@ -103,7 +104,13 @@ def _evidence(spec: SyncSpec, review: Review, evidence: Evidence) -> Iterator[st
     for outcome in _SAMPLED:
         if some := [sample for sample in evidence.samples if sample.outcome is outcome][:_SAMPLES]:
             in_all = max(review.figures.count(outcome), len(some))
-            yield "\n".join([f"**{outcome.value.capitalize()}**, {len(some)} of {in_all:,}", "", *map(_sample, some)])
+            yield "\n".join(
+                [
+                    f"**{outcome.value.capitalize()}**, {len(some)} of {in_all:,}",
+                    "",
+                    *(_sample(spec, sample) for sample in some),
+                ]
+            )
 
 
 def _change(change: FieldChange) -> str:
@@ -114,9 +121,10 @@ def _change(change: FieldChange) -> str:
     return f"- `{change.field}` of {change.objects:,} objects{such_as}"
 
 
-def _sample(sample: ObjectSample) -> str:
-    """Return one line of an object: what changes of it, or the first of its fields."""
-    shown, more = sample.values[:2], len(sample.values[2:])
+def _sample(spec: SyncSpec, sample: ObjectSample) -> str:
+    """Return one line of an object: what changes of it, or the first of its fields, but those of its key."""
+    others = [value for value in sample.values if value.field not in spec.object.key]
+    shown, more = others[:_VALUES], len(others[_VALUES:])
     if sample.outcome is Outcome.CHANGED:
         values = [f"`{value.field}` {markdown_value(value.old)} → {markdown_value(value.new)}" for value in shown]
     else:
