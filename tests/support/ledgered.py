@@ -90,7 +90,7 @@ class Table:
         self._turn += 1
         changes = {"mode": Mode.ROLLBACK, "undoes": undone.id} if undone else {}
         run = a_run(f"run-{self._turn}", sync=self.spec.sync, token=Token(self._turn), **changes)
-        review = a_review(f"review-{self._turn}", run=run.id, verdict=Verdict.AUTO_APPROVED, sync=self.spec.sync)
+        review = a_review(f"{self.spec.sync}-{self._turn}", run=run.id, verdict=Verdict.AUTO_APPROVED, sync=self.spec.sync)
         with self.target.publishing(run.token, PATIENCE) as publishing:
             if undone is not None:
                 publishing.load_undo(diff, undone.id, self.images[undone.id], with_deletes=with_deletes)

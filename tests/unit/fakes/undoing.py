@@ -88,6 +88,9 @@ class MemoryUndoing:
 
     def _conflict(self, undone: PublicationId, key: ObjectKey) -> Conflict | None:
         known = self._ledger.objects.get((self._sync, key))
+        present = self._ledger.publication(undone)
+        if present is not None and present.rolled_back_by is not None:
+            return Conflict(key=key, kind=ConflictKind.PUBLISHED, publication=present.rolled_back_by)
         if known is not None and known.publication != undone:
             return Conflict(key=key, kind=ConflictKind.PUBLISHED, publication=known.publication)
         if known is not None and known.state is ObjectState.LIVE and key not in self._rows:

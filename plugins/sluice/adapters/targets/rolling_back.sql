@@ -39,20 +39,22 @@ select key from image order by key
 select from image i join {table} t on {overwritten} for update of t
 
 -- name: find_conflicts
--- Objects that are not as the publication left them: another one changed them, or somebody changed the table.
+-- Objects that are not as the publication left them: another one changed them, or somebody changed the table. Of one that was
+-- taken back already nothing is left to take back: what was left alone then stays so.
 -- A row that a soft deletion left and somebody removed is no conflict: all of it is in the image.
 update image i set conflict = c.conflict, changed_by = c.changed_by
 from (
     select
         key,
         case
-            when o.publication <> %(undone)s then 'published'
+            when o.publication <> %(undone)s or p.rolled_back_by is not null then 'published'
             when o.key is null or f.is_live is distinct from (o.state = 'live') and f.key is not null then 'altered'
             when f.key is null and o.state = 'live' then 'gone'
             when f.key is not null and f.row_hash is distinct from o.row_hash then 'altered'
         end as conflict,
-        case when o.publication <> %(undone)s then o.publication end as changed_by
+        case when o.publication <> %(undone)s then o.publication else p.rolled_back_by end as changed_by
     from image
+    cross join (select rolled_back_by from sluice_ledger.publication where id = %(undone)s) p
     left join found f using (key)
     left join (select * from sluice_ledger.object where sync = %(sync)s) o using (key)
 ) c
