@@ -97,6 +97,25 @@ def test_a_deletion_a_return_and_a_rejection_are_told(places: Places) -> None:
     ]
 
 
+def test_a_deletion_that_the_supplier_told_leads_to_its_record(
+    tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo
+) -> None:
+    """Who is said to be gone is told with the bytes that say so, and has no values since."""
+    fields = [{"name": "id", "type": "text"}, {"name": "rooms", "type": "integer"}, {"name": "gone", "type": "boolean"}]
+    changes = {"fields": fields, "object": {"key": ["id"], "deleted": "gone"}}
+    with open_places(tmp_path, database, artifacts, changes) as places:
+        places.bring('{"id":"a","rooms":1}', '{"id":"b"}')
+        places.bring('{"id":"b"}', '{"gone" : true, "id":"a"}')
+        told = places.why("a")
+        gone, created = told.traces
+        assert (gone.event.outcome, gone.values, gone.gone) == (Outcome.DELETED, None, ())
+        assert gone.raw is not None
+        assert gone.raw.data == b'{"gone" : true, "id":"a"}'
+        assert (told.present, told.altered) == (None, None)
+        assert [(origin.value, origin.publication) for origin in told.former("rooms")] == [("1", created.event.publication)]
+        assert places.reconcile().is_in_step
+
+
 @pytest.mark.parametrize("form", ["upsert", "history"])
 def test_a_value_that_was_put_back_is_told_as_such(
     tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo, form: str
