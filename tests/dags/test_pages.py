@@ -50,7 +50,17 @@ def stranger(airflow_session: DrivenAirflow) -> Iterator[TestClient]:
 
 @pytest.mark.parametrize(
     "path",
-    ["", "style.css", f"dags/{DAG}/dagRuns/x", f"dags/{DAG}/runs/x", f"dags/{DAG}/reviews/x", "docs", "openapi.json", "redoc"],
+    [
+        "",
+        "style.css",
+        f"dags/{DAG}/dagRuns/x",
+        f"dags/{DAG}/runs/x",
+        f"dags/{DAG}/reviews/x",
+        f"dags/{DAG}/reviews/x/packet",
+        "docs",
+        "openapi.json",
+        "redoc",
+    ],
 )
 def test_nothing_is_shown_without_a_login(stranger: TestClient, path: str) -> None:
     """Airflow protects no plugin's route, so each of ours does: there is none that a stranger gets an answer from."""
@@ -83,6 +93,12 @@ def test_the_review(airflow: DrivenAirflow, parked: str) -> None:
     assert "a review was asked for" in page.text
     assert "Created: 20 of" in page.text
     assert "node/" in page.text
+    packet = airflow.client.get(
+        page.url.join(next(link for link in re.findall(r'href="([^"]+)"', page.text) if "/packet" in link))
+    )
+    assert packet.status_code == 200
+    assert "a review was asked for" in packet.text
+    assert packet.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
 
 
 def test_the_runs(airflow: DrivenAirflow, parked: str) -> None:
