@@ -3,8 +3,8 @@
     .venv/bin/python bench/review.py [OBJECTS]
 
 The plain one is COPY into a temporary table and INSERT ... ON CONFLICT DO UPDATE of the whole set, into a table of the same
-columns and rows. Each step runs in a process of its own, whose peak memory is shown; WAL is what the server wrote meanwhile.
-Postgres and S3 run on this machine and are thrown away at the end.
+columns and rows. Each step runs in a process of its own, whose peak memory is shown; WAL is what the server wrote meanwhile,
+after a checkpoint and without autovacuum. Postgres and S3 run on this machine and are thrown away at the end.
 """
 
 import csv
@@ -226,7 +226,9 @@ def compare(place: Place) -> None:
     """Measure both ways, after a first load of each."""
     first, second = RunId("first"), RunId("second")
     tables = write_tables(place)
-    with psycopg.connect(conninfo(place.database)) as connection:
+    with psycopg.connect(conninfo(place.database), autocommit=True) as connection:
+        connection.execute("alter system set autovacuum = off")
+        connection.execute("select pg_reload_conf()")
         columns = ", ".join(f"{name} {kind}" for name, kind in FIELDS.items()).replace(" json", " jsonb")
         connection.execute(f"create table plain ({columns}, primary key (id))")
     measured(place, bring_in, first, 0)

@@ -45,6 +45,7 @@ class PostgresDiffing:
         self._cursor = connection.cursor()
         self._sync = sync
         self._table = table
+        self._counts: DiffCounts | None = None
         self._cursor.execute(_SQL["create_staging"])
 
     def stage(self, shard: ShardKey, seq: int, data: bytes) -> None:
@@ -80,6 +81,7 @@ class PostgresDiffing:
     def compare(self, scope: DiffScope) -> list[tuple[ShardKey, int]]:
         """Compare what is staged with the ledger; return the artifacts that lack a row the diff needs."""
         facts = {"sync": self._sync, "transformer_version": scope.transformer_version, "deletes": scope.deletes}
+        self._counts = None
         self._cursor.execute(_SQL["clear_comparison"])
         self._cursor.execute(_SQL["compare_delivered"], facts)
         self._cursor.execute(_SQL["compare_rejected"], facts)
@@ -98,6 +100,10 @@ class PostgresDiffing:
         return PostgresInspecting(self._cursor, self._table, self._counted())
 
     def _counted(self) -> DiffCounts:
+        self._counts = self._counts or self._count()
+        return self._counts
+
+    def _count(self) -> DiffCounts:
         found = {row["outcome"]: row for row in self._cursor.execute(_SQL["outcomes"])}
         objects = {outcome: row["objects"] for outcome, row in sorted(found.items())}
         return DiffCounts(

@@ -4,7 +4,7 @@ select set_config('datestyle', 'ISO, YMD', true), set_config('extra_float_digits
 
 -- name: analyze_comparison
 -- Lets the planner know what the comparison has come to.
-analyze compared
+analyze compared (key, outcome, shard, seq)
 
 -- name: show
 -- The first objects of each outcome, in key order: what people see of it.

@@ -145,17 +145,17 @@ class Profiling:
 
     def _filled(self, edges: Mapping[int, tuple[Edges, Edges]]) -> dict[int, dict[str, Any]]:
         """Count the rows of both kinds of bins, of all fields in one pass."""
-        numbers = [sql.SQL("({}, {})").format(place, self._summands[place].number(self._summands[place].v)) for place in edges]
+        places = list(edges)
         query = sql.SQL(_SQL["fill_bins"]).format(
-            numbers=_joined(numbers),
-            edges=_cases({place: over for place, (over, _) in edges.items()}),
-            own_edges=_cases({place: own for place, (_, own) in edges.items()}),
+            numbers=_joined([self._summands[place].number(self._summands[place].v) for place in places]),
+            edges=_cases([over for over, _ in edges.values()]),
+            own_edges=_cases([own for _, own in edges.values()]),
         )
         rows: dict[int, tuple[list[int], list[int]]] = {
             place: ([0] * (len(over.inner) + 1), [0] * (len(own.inner) + 1)) for place, (over, own) in edges.items()
         }
         for row in self._cursor.execute(query):
-            over_rows, own_rows = rows[row["place"]]
+            over_rows, own_rows = rows[places[row["place"] - 1]]
             over_rows[row["bin"]] += row["rows"]
             own_rows[row["own_bin"]] += row["rows"]
         return {
@@ -167,16 +167,21 @@ class Profiling:
         """Return how many rows the most frequent values have, and those that were the most frequent in the baseline."""
         if not summands:
             return {}
-        asked = [(each.place, value) for each in summands if each.name in before for value in before[each.name].frequent]
-        texts = [sql.SQL("({}, {})").format(summand.place, summand.v) for summand in summands]
+        asked = [
+            (number, value)
+            for number, each in enumerate(summands, start=1)
+            if each.name in before
+            for value in before[each.name].frequent
+        ]
+        query = sql.SQL(_SQL["count_categories"]).format(texts=_joined([summand.v for summand in summands]))
         facts = {
             "most": MOST_CATEGORIES,
-            "places": [place for place, _ in asked],
+            "places": [number for number, _ in asked],
             "values": [value for _, value in asked],
         }
         found: dict[int, dict[str, int]] = defaultdict(dict)
-        for row in self._cursor.execute(sql.SQL(_SQL["count_categories"]).format(texts=_joined(texts)), facts):
-            found[row["place"]][row["value"]] = row["rows"]
+        for row in self._cursor.execute(query, facts):
+            found[summands[row["place"] - 1].place][row["value"]] = row["rows"]
         return found
 
 
@@ -214,9 +219,12 @@ def _ends(column: pa.ChunkedArray) -> tuple[Any, Any] | None:
     return None if ends["min"] is None else (ends["min"], ends["max"])
 
 
-def _cases(edges: Mapping[int, Edges]) -> sql.Composed:
-    """Return, as the branches of a CASE over the place, what the bins of each field are divided by."""
-    branches = [sql.SQL("when {} then {}::double precision[]").format(place, list(each.inner)) for place, each in edges.items()]
+def _cases(edges: Sequence[Edges]) -> sql.Composed:
+    """Return, as the branches of a CASE over the fields in their order, what the bins of each are divided by."""
+    branches = [
+        sql.SQL("when {} then {}::double precision[]").format(number, list(each.inner))
+        for number, each in enumerate(edges, start=1)
+    ]
     return sql.SQL(" ").join(branches)
 
 

@@ -24,24 +24,25 @@ with summed as (select count(*) as looked_at, {sums} from profiled)
 select looked_at, {results} from summed
 
 -- name: fill_bins
--- How many rows are in which bins of a number field: of those it is compared over, and of its own deciles.
+-- How many rows are in which bins of each number field: of those it is compared over, and of its own deciles. The fields are
+-- numbered as they are listed; an array of them takes a third of the time that VALUES would.
 select place, bin, own_bin, count(*) as rows
 from (
     select
         f.place,
         width_bucket(f.number, case f.place {edges} end) as bin,
         width_bucket(f.number, case f.place {own_edges} end) as own_bin
-    from profiled cross join lateral (values {numbers}) as f (place, number)
+    from profiled cross join lateral unnest(array[{numbers}]) with ordinality as f (number, place)
     where f.number is not null
 ) as found
 group by place, bin, own_bin
 
 -- name: count_categories
--- The most frequent values of each category field, and those that are asked for.
+-- The most frequent values of each category field, and those that are asked for. The fields are numbered as above.
 with counted as (
     select f.place, f.value, count(*) as rows,
         row_number() over (partition by f.place order by count(*) desc, f.value collate "C") as rank
-    from profiled cross join lateral (values {texts}) as f (place, value)
+    from profiled cross join lateral unnest(array[{texts}]) with ordinality as f (value, place)
     where f.value is not null
     group by f.place, f.value
 )
