@@ -57,29 +57,29 @@ class DrivenAirflow:
             session.expire_all()
             return {"": str(run.state), **states_of(run, session)}
 
-    def clear(self, dag_id: str, run_id: str, task_id: str, map_index: int | None = None) -> None:
-        """Clear a task, or one of its mapped ones, with all that comes after it, as a person does."""
+    def clear(self, dag_id: str, run_id: str, task_id: str, map_index: int | None = None, *, downstream: bool = True) -> None:
+        """Clear a task, or one of its mapped ones, with all that comes after it unless told otherwise, as a person does."""
         body = {
             "dry_run": False,
             "dag_run_id": run_id,
             "task_ids": [task_id if map_index is None else [task_id, map_index]],
-            "include_downstream": True,
+            "include_downstream": downstream,
             "only_failed": False,
             "reset_dag_runs": True,
         }
         answer = self.client.post(f"/api/v2/dags/{dag_id}/clearTaskInstances", json=body)
         assert answer.status_code == 200, answer.text
 
-    def question(self, dag_id: str, run_id: str) -> dict[str, Any]:
-        """Return what the gate asks."""
-        answer = self.client.get(gate(dag_id, run_id))
+    def question(self, dag_id: str, run_id: str, task_id: str = "gate") -> dict[str, Any]:
+        """Return what a task asks."""
+        answer = self.client.get(question_of(dag_id, run_id, task_id))
         assert answer.status_code == 200, answer.text
         return dict(answer.json())
 
-    def answer(self, dag_id: str, run_id: str, choice: str, **params: Any) -> None:
-        """Answer the gate, as a person does in Airflow's form."""
+    def answer(self, dag_id: str, run_id: str, choice: str, task_id: str = "gate", **params: Any) -> None:
+        """Answer what a task asks, as a person does in Airflow's form."""
         body = {"chosen_options": [choice], "params_input": params}
-        answer = self.client.patch(gate(dag_id, run_id), json=body)
+        answer = self.client.patch(question_of(dag_id, run_id, task_id), json=body)
         assert answer.status_code == 200, answer.text
 
     def let_it_expire(self, dag_id: str, run_id: str) -> None:
@@ -97,6 +97,14 @@ class DrivenAirflow:
             assert instance.trigger_timeout is not None
             instance.trigger_timeout = timezone.utcnow() - timedelta(seconds=1)
         SchedulerJobRunner(Job()).check_awaiting_input_timeouts()
+
+    def use_up_tries(self, dag_id: str, run_id: str, task_id: str) -> None:
+        """Leave a task no try but the one it is in."""
+        from airflow.models.taskinstance import TaskInstance
+        from airflow.utils.session import create_session
+
+        with create_session() as session:
+            session.query(TaskInstance).filter_by(dag_id=dag_id, run_id=run_id, task_id=task_id).one().max_tries = 0
 
     def let_it_look_again(self, dag_id: str, run_id: str, task_id: str) -> None:
         """Let the time be over after which a task that waits is called again."""
@@ -136,10 +144,10 @@ class DrivenAirflow:
         query = {"asset_id": assets[0]["id"], "order_by": "timestamp"}
         return [event["extra"] for event in self.client.get("/api/v2/assets/events", params=query).json()["asset_events"]]
 
-    def xcom(self, dag_id: str, run_id: str, task_id: str) -> Any:
+    def xcom(self, dag_id: str, run_id: str, task_id: str, key: str = "return_value") -> Any:
         """Return what a task left behind."""
         answer = self.client.get(
-            f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/xcomEntries/return_value?deserialize=true"
+            f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/xcomEntries/{key}?deserialize=true"
         )
         assert answer.status_code == 200, answer.text
         return answer.json()["value"]
@@ -168,9 +176,9 @@ def token(manager: Any, user: Any) -> str:
     return str(manager.generate_jwt(user))
 
 
-def gate(dag_id: str, run_id: str) -> str:
-    """Return where the gate's question stands in the API."""
-    return f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances/gate/-1/hitlDetails"
+def question_of(dag_id: str, run_id: str, task_id: str = "gate") -> str:
+    """Return where a task's question stands in the API."""
+    return f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/-1/hitlDetails"
 
 
 def serialized(dag_id: str, session: Any) -> Any:

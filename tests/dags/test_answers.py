@@ -37,7 +37,7 @@ def answered(label: Any = "Approve", form: Any = None, user: Any = None) -> dict
 @pytest.mark.parametrize(("choice", "label"), ANSWERS.items())
 def test_an_answer_becomes_a_decision(choice: Choice, label: str) -> None:
     """Who, what, when and why are Airflow's; a number goes with approvals."""
-    decision = read_answer(answered(label, {"comment": "looked", "deletes_at_most": 39}), ANYBODY, NOW)
+    decision = read_answer(answered(label, {"comment": "looked", "deletes_at_most": 39}), "r1", ANYBODY, NOW)
     number = None if choice is Choice.REJECT else 39
     assert decision == Decision(choice=choice, by="Ann", via="airflow", comment="looked", deletes_at_most=number, at=ANSWERED)
 
@@ -45,7 +45,7 @@ def test_an_answer_becomes_a_decision(choice: Choice, label: str) -> None:
 @pytest.mark.parametrize("form", [None, {}, {"comment": None, "deletes_at_most": None}, {"comment": "", "deletes_at_most": ""}])
 def test_the_form_may_stay_empty(form: Any) -> None:
     """Nothing is asked for but the choice."""
-    decision = read_answer(answered(form=form), ANYBODY, NOW)
+    decision = read_answer(answered(form=form), "r1", ANYBODY, NOW)
     assert (decision.choice, decision.comment, decision.deletes_at_most) == (Choice.APPROVE, "", None)
 
 
@@ -58,6 +58,8 @@ REFUSED = {
     "beyond what the column holds": {"deletes_at_most": 2**63},
     "a misspelled field": {"delete_at_most": 5},
     "a comment that is no text": {"comment": 5},
+    "another review": {"review_id": "r0"},
+    "no review": {"review_id": ["r1"]},
     "no form": ["comment"],
 }
 
@@ -67,15 +69,15 @@ def test_what_cannot_be_understood_approves_nothing(form: Any) -> None:
     """An approval whose form makes no sense is none; a rejection is one, whatever came with it."""
     for label in ("Approve", "Approve without deletions"):
         with pytest.raises(DecisionRefused):
-            read_answer(answered(label, form), ANYBODY, NOW)
-    assert read_answer(answered("Reject", form), ANYBODY, NOW).choice is Choice.REJECT
+            read_answer(answered(label, form), "r1", ANYBODY, NOW)
+    assert read_answer(answered("Reject", form), "r1", ANYBODY, NOW).choice is Choice.REJECT
 
 
 @pytest.mark.parametrize("chosen", [[], ["Approve", "Reject"], ["approve"], [5], [["Approve"]]])
 def test_one_of_the_three_has_to_be_chosen(chosen: list[Any]) -> None:
     """No choice, two, or another one are none."""
     with pytest.raises(DecisionRefused, match="one of Approve, Approve without deletions, Reject is to be chosen"):
-        read_answer(answered(chosen), ANYBODY, NOW)
+        read_answer(answered(chosen), "r1", ANYBODY, NOW)
 
 
 @given(chosen=JSON, form=JSON, user=JSON)
@@ -84,7 +86,7 @@ def test_nothing_that_comes_breaks_the_gate(chosen: Any, form: Any, user: Any) -
     event = {"chosen_options": chosen, "params_input": form, "responded_by_user": user}
     for options in (chosen, ["Approve"], ["Reject"]):
         try:
-            decision = read_answer(event | {"chosen_options": options}, ANYBODY, NOW)
+            decision = read_answer(event | {"chosen_options": options}, "r1", ANYBODY, NOW)
         except DecisionRefused:
             continue
         assert "\0" not in decision.comment + decision.by
@@ -101,27 +103,27 @@ def test_only_approvers_decide(user: Any, *, may: bool) -> None:
     for label in ANSWERS.values():
         event = answered(label) | {"responded_by_user": user}
         if may:
-            assert read_answer(event, policy, NOW).by == "Bob"
+            assert read_answer(event, "r1", policy, NOW).by == "Bob"
         else:
             with pytest.raises(DecisionRefused, match="none of those who may decide: ann, 7"):
-                read_answer(event, policy, NOW)
+                read_answer(event, "r1", policy, NOW)
 
 
 @pytest.mark.parametrize(("on_timeout", "choice"), [("expire", Choice.EXPIRE), ("reject", Choice.REJECT)])
 def test_time_decides_as_the_policy_says(on_timeout: Any, choice: Choice) -> None:
     """Nobody's silence is an approval."""
     event = {"error": "The timeout has passed", "error_type": "timeout"}
-    decision = read_answer(event, ReviewPolicy(on_timeout=on_timeout, approvers=("ann",)), NOW)
+    decision = read_answer(event, "r1", ReviewPolicy(on_timeout=on_timeout, approvers=("ann",)), NOW)
     assert (decision.choice, decision.by, decision.via) == (choice, "policy", "policy")
 
 
 def test_an_airflow_that_cannot_wait_says_so() -> None:
     """What Airflow could not do is no answer of anybody."""
     with pytest.raises(ReviewNotApproved, match="could not wait for an answer: broken"):
-        read_answer({"error": "broken", "error_type": "unknown"}, ANYBODY, NOW)
+        read_answer({"error": "broken", "error_type": "unknown"}, "r1", ANYBODY, NOW)
 
 
 def test_the_form_takes_its_own_defaults() -> None:
     """What the form shows at first is an answer that is understood."""
-    shown = {name: param.resolve() for name, param in answer_form().items()}
-    assert read_answer(answered(form=shown), ANYBODY, NOW).deletes_at_most is None
+    shown = {name: param.resolve() for name, param in answer_form("r1").items()}
+    assert read_answer(answered(form=shown), "r1", ANYBODY, NOW).deletes_at_most is None

@@ -98,7 +98,7 @@ def test_nothing_approves_by_default(dag: Any, name: str) -> None:
     assert asking.options == ["Approve", "Approve without deletions", "Reject"]
     assert asking.response_timeout.total_seconds() == 24 * 3600
     assert asking.execution_timeout.total_seconds() == 6 * 3600
-    assert set(asking.serialized_params) == {"comment", "deletes_at_most"}
+    assert set(asking.serialized_params) == {"comment", "deletes_at_most", "review_id"}
 
 
 def test_the_form(dag: Any) -> None:

@@ -8,7 +8,7 @@ from airflow.sdk import Param
 
 from sluice.checks.policy import unanswered
 from sluice.errors import DecisionRefused, ReviewNotApproved
-from sluice.model.airflow_names import ANSWERS, COMMENT, DELETES_AT_MOST
+from sluice.model.airflow_names import ANSWERS, COMMENT, DELETES_AT_MOST, REVIEW
 from sluice.model.review import Choice, Decision
 from sluice.model.spec import ReviewPolicy
 
@@ -17,19 +17,21 @@ _MOST_DELETES: Final = 2**63 - 1
 """What the column holds."""
 
 
-def answer_form() -> dict[str, Param]:
-    """Return what a person may add to an answer, as Airflow's form shows it."""
+def answer_form(review: str) -> dict[str, Param]:
+    """Return what a person may add to an answer, as Airflow's form shows it; the review goes along unseen."""
     number = "Let through at most so many deletions. Empty: as many as the review has, unless it is blocked for them."
     return {
         COMMENT: Param("", type=["null", "string"], description="Kept with the decision; may stay empty."),
         DELETES_AT_MOST: Param(None, type=["null", "integer"], minimum=0, description=number),
+        REVIEW: Param(review, type="string", const=review),
     }
 
 
-def read_answer(event: Mapping[str, Any], policy: ReviewPolicy, now: datetime) -> Decision:
+def read_answer(event: Mapping[str, Any], review: str, policy: ReviewPolicy, now: datetime) -> Decision:
     """Return the decision that Airflow brings, which has checked neither the form nor, if everybody is an admin, who answered.
 
-    Raises `DecisionRefused` where it cannot be told what was meant. A rejection is always taken as one: it does no harm.
+    Raises `DecisionRefused` where it cannot be told what was meant, or which review. A rejection is always taken as one: it
+    does no harm.
     """
     if event.get("error_type") == "timeout":
         return unanswered(policy, now)
@@ -42,7 +44,7 @@ def read_answer(event: Mapping[str, Any], policy: ReviewPolicy, now: datetime) -
         choice=choice,
         by=_who(event.get("responded_by_user"), policy.approvers),
         via="airflow",
-        comment=_comment(form) if choice is Choice.REJECT else _checked_comment(form),
+        comment=_comment(form) if choice is Choice.REJECT else _checked_comment(form, review),
         deletes_at_most=None if choice is Choice.REJECT else _deletes_at_most(form),
         at=answered_at.astimezone(UTC) if isinstance(answered_at, datetime) else now,
     )
@@ -64,11 +66,13 @@ def _who(user: Any, approvers: tuple[str, ...]) -> str:
     return name
 
 
-def _checked_comment(form: Any) -> str:
+def _checked_comment(form: Any, review: str) -> str:
     if not isinstance(form, Mapping):
         raise DecisionRefused("the form is to be filled in with names and values")
-    if unknown := sorted(str(key) for key in form if key not in {COMMENT, DELETES_AT_MOST}):
+    if unknown := sorted(str(key) for key in form if key not in {COMMENT, DELETES_AT_MOST, REVIEW}):
         raise DecisionRefused(f"the form has no field {', '.join(unknown)[:100]}, but {COMMENT} and {DELETES_AT_MOST}")
+    if form.get(REVIEW) not in (None, review):
+        raise DecisionRefused(f"the form is about another review than {review}, which is asked about now")
     if not isinstance(form.get(COMMENT) or "", str):
         raise DecisionRefused(f"{COMMENT} is to be a text")
     return _comment(form)

@@ -9,7 +9,7 @@ from typing import Any, Final, NoReturn
 import structlog
 from airflow.providers.standard.operators.hitl import HITLOperator
 from airflow.sdk import Context
-from airflow.sdk.configuration import conf
+from airflow.sdk.definitions.param import ParamsDict
 from airflow.sdk.definitions.retry_policy import RetryDecision, RetryPolicy
 from airflow.sdk.exceptions import AirflowException, TaskAwaitingInput
 from airflow.sdk.execution_time.hitl import HITLUser
@@ -91,7 +91,7 @@ class AskingStep(HITLOperator):
     ) -> None:
         # What a DAG gives to all its tasks comes with `kwargs`.
         kwargs |= {
-            "params": answer_form(),
+            "params": answer_form(review=""),
             "retries": task_retries + _MOST_REFUSALS,
             "retry_policy": TriesOfTheStage(),
         }
@@ -129,10 +129,11 @@ class AskingStep(HITLOperator):
         spec = pinned_spec(place.services, run)
         self.response_timeout = spec.review.timeout
         self.assigned_users = _may_answer(spec.review.approvers)
+        self.params = ParamsDict(answer_form(review.id))
         self.subject = review_subject(spec, review)
         evidence = evidence_of(place.services, review)
         self.body = _refusal(context, review) + review_body(spec, run, review, evidence, place.services.airflow_url)
-        log.info(log_events.REVIEW_ASKED, review=review.id, url=self._url(context))
+        log.info(log_events.REVIEW_ASKED, review=review.id, url=self._url(place, context))
         try:
             super().execute(context)
         except TaskAwaitingInput as parked:
@@ -142,9 +143,9 @@ class AskingStep(HITLOperator):
             ) from None
         raise AssertionError("to ask is to park")
 
-    def _url(self, context: Context) -> str | None:
+    def _url(self, place: Workplace, context: Context) -> str | None:
         """Return where the question stands; None: this Airflow has not been told its own address."""
-        base = conf.get("api", "base_url", fallback=None)
+        base = place.services.airflow_url
         return self.generate_link_to_ui_from_context(context=context, base_url=base) if base else None
 
     def _ask_again(self, place: Workplace, context: Context, review_id: ReviewId, why: str) -> NoReturn:
@@ -168,7 +169,7 @@ def _take(place: Workplace, review_id: ReviewId, event: dict[str, Any]) -> Revie
     review = services.reviews.get(review_id)
     if review.verdict in WAITING_VERDICTS:
         policy = pinned_spec(services, services.runs.get(review.run)).review
-        decision = read_answer(event, policy, services.clock.now())
+        decision = read_answer(event, review.id, policy, services.clock.now())
         try:
             return decide(services, review_id, decision)
         except IllegalTransition:

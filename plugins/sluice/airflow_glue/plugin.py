@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from airflow.plugins_manager import AirflowPlugin
 
+from sluice.airflow_glue.questions import let_questions_end_with_their_try
+
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
@@ -27,6 +29,9 @@ def pages() -> "FastAPI":
         return open_services(settings(), AirflowConnections())
 
     return create_app(Surroundings(access=airflow_access(), services=services, run_id_of=run_id_of, dag_id_of=dag_id_of))
+
+
+let_questions_end_with_their_try()
 
 
 class SluicePlugin(AirflowPlugin):

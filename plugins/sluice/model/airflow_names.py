@@ -30,6 +30,9 @@ DELETES_AT_MOST: Final = "deletes_at_most"
 PAGES: Final = "sluice"
 """Where Airflow has our pages, below its own address."""
 
+REVIEW: Final = "review_id"
+"""The field of the form, which nobody fills in, for the review that the form is about."""
+
 
 def dag_id_of(sync: str) -> str:
     """Return the id of a sync's DAG."""
