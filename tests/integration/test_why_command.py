@@ -1,6 +1,5 @@
 """`sluice why` and `sluice reconcile` as a person calls them: what is printed, byte for byte where that was asked for."""
 
-import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ from sluice.ports import ConnectionInfo
 from tests.support.command_line import CommandLine
 from tests.support.places import Places, open_places
 
-SENT = '{"id" : "a",\t"rooms":9, "rate":1.50 ,"tags":"\u001b[31mred \\u001b[0m",  "rooms": 1 }'.replace("\x1b", "\\u001b")
+SENT = '{"id" : "a",\t"rooms":9, "rate":1.50 ,"tags":"\\u001b[31mred \\u001b[0m",  "rooms": 1 }'
 
 
 @pytest.fixture
@@ -46,15 +45,15 @@ def test_why(places: Places, sluice: CommandLine) -> None:
     assert told["history"][0]["raw"]["data"] == SENT
     assert told["history"][0]["review"]["decision"]["by"] == "bob"
     rooms = sluice.ask("why", "places", "a", "--field", "rooms")
-    assert [(value["value"], value["from"]["review"]["decision"]["by"]) for value in rooms["values"]] == [("1", "bob"), ("4", "ada")]
+    assert [(value["value"], value["from"]["review"]["decision"]["by"]) for value in rooms["values"]] == [
+        ("1", "bob"),
+        ("4", "ada"),
+    ]
 
     shown = printed(sluice, "why", "places", "a").decode()
     assert "\x1b" not in shown
     assert "ada (cli, " in shown
     assert "record 0 of page 0, chunk 0 of shard all" in shown
-    assert sluice.ask("why", "places", "b", code=1)["message"] == (
-        "the ledger of places knows no object b: in key order it would stand among a"
-    )
     assert sluice.ask("why", "places", "a", "--field", "stars", code=2)["message"] == (
         "places has no field 'stars'; it has id, rooms, rate, tags, opened"
     )
@@ -65,8 +64,6 @@ def test_reconcile(places: Places, sluice: CommandLine) -> None:
     places.bring(SENT)
     assert sluice.ask("reconcile", "places")["is_in_step"]
     places.sql("update places set rooms = 7")
-    told = json.loads(sluice.call("reconcile", "places", "--json").stdout)
-    assert (told["is_in_step"], told["counts"], told["rows"]) == (False, {"changed": 1}, 1)
     spoken = sluice.call("reconcile", "places")
     assert (spoken.returncode, spoken.stderr) == (4, "")
     assert "rooms: 1 → 7" in spoken.stdout
