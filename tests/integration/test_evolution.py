@@ -244,7 +244,7 @@ def test_what_depends_on_a_column_stops_its_widening(table: Table, made: str, de
     table.respec(spec("widen", {"rooms": "bigint"}))
     (line,) = refusal(table.target.check)
     assert line == (
-        f"column rooms is integer, not bigint, and has to be made anew, after this, what depends on it ({dependent}): "
+        f"column rooms is integer, not bigint, and what depends on it has to be dropped before and made anew after ({dependent}): "
         'alter table "shop"."inns" alter column "rooms" type bigint'
     )
 

@@ -88,7 +88,7 @@ def test_a_partitioned_table_is_written_extended_and_widened(owner: Table) -> No
     )
     owner.respec(spec(evolution="widen"))
     assert told(owner) == [
-        'column id is character varying(10), not text, and has to be made anew, after this, what depends on it (the partitioning of the table): alter table "shop"."inns" alter column "id" type text'
+        'column id is character varying(10), not text, and what depends on it has to be dropped before and made anew after (the partitioning of the table): alter table "shop"."inns" alter column "id" type text'
     ]
     owner.hand.execute(
         "drop table shop.inns; create table shop.inns (id text primary key, name varchar(10)) partition by hash (id)"

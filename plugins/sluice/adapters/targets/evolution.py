@@ -169,7 +169,7 @@ class Evolution:
             if not is_wider:
                 statement += " using {column}::{type}"
             elif found.dependents:
-                what += f", and has to be made anew, after this, what depends on it ({', '.join(found.dependents)})"
+                what += f", and what depends on it has to be dropped before and made anew after ({', '.join(found.dependents)})"
             is_ours = self._widens and is_wider and not found.dependents
             yield replace(self._alteration(what, statement, column.name, kind), is_ours=is_ours)
         if column.takes_null and not found.takes_null:

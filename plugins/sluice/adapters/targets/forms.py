@@ -21,12 +21,11 @@ _PRIVILEGES: Final = frozenset({"select", "insert", "update"})
 
 @dataclass(frozen=True)
 class OwnColumn:
-    """A column that Sluice needs for itself."""
+    """A point in time that Sluice needs to know of a row."""
 
     name: str
     comment: str
     is_required: bool = False
-    type: str = "timestamptz"
 
 
 class Form(Protocol):
