@@ -242,3 +242,17 @@ def test_of_many_rows_a_sample_is_looked_at(market: Market) -> None:
     assert looked.fields["city"].categories["Oslo"] == pytest.approx(3_000 * profile.looked_at / profile.rows, rel=0.2)
     assert looked.changes["stars"].objects == 1
     assert len([key for outcome, key in looked.samples if outcome == "created"]) == 20
+
+
+def test_objects_are_found_by_keys_of_several_fields(database: ConnectionInfo) -> None:
+    """Whatever their types; and so are those that go."""
+    with closing(Market(database, market_spec(object={"key": ["city", "revision", "code"]}))) as market:
+        code = "0b5b9c3e-4a3d-4c6e-9d53-0a1f0e6c7b11"
+        before = [stall("x", revision=number, code=code.upper()) for number in (1, 2, 3)]
+        market.bring(market.rows(before))
+        after = market.look(market.rows([stall("x", revision=1, code=code), stall("y", revision=2, code=code)]), complete=True)
+    key = f'["Paris","2","{code}"]'
+    assert after.changes["id"].samples == ((key, "x", "y"),)
+    shown = [(outcome, len(sample.values)) for (outcome, _), sample in after.samples.items()]
+    assert shown == [("changed", 1), ("deleted", 13), ("refreshed", 0)]
+    assert (after.profile.rows, after.fields["id"].distinct) == (2, 2)
