@@ -39,3 +39,20 @@ def test_the_plugin_loads_without_the_pages_outside_the_api_server(airflow_home:
     """Every worker loads plugins; only the API server builds the pages."""
     done = subprocess.run([sys.executable, "-c", LOADS], check=True, capture_output=True, text=True)
     assert done.stdout.splitlines()[-1] == "1 0 2 False"
+
+
+ENDS_QUESTIONS = """
+import airflow.api_fastapi.app
+from airflow import plugins_manager
+from airflow.models.hitl_history import HITLDetailHistory
+from sqlalchemy import event
+plugins_manager._get_plugins()
+from sluice.airflow_glue import questions
+print(event.contains(HITLDetailHistory, "after_insert", questions._remove_live))
+"""
+
+
+def test_in_the_api_server_questions_end_with_their_try(airflow_home: Path) -> None:
+    """There a try is archived, whose question would stand on before whoever is asked next."""
+    done = subprocess.run([sys.executable, "-c", ENDS_QUESTIONS], check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "True"
