@@ -97,8 +97,8 @@ def _unseen(policy: ReviewPolicy, figures: Figures, run: Run) -> tuple[str, ...]
 
 
 def _drifted(policy: ReviewPolicy, figures: Figures, drifts: Sequence[Drift]) -> tuple[str, ...]:
-    """Return which fields have come too far, the furthest first."""
-    if not figures.writes:
+    """Return which fields have come too far, the furthest first. A first load has other shards' data to be compared with."""
+    if not figures.writes or figures.first_loaded:
         return ()
     allowed = policy.auto_approve.drift
     far = sorted((drift for drift in drifts if drift.value > allowed), key=lambda drift: (-drift.value, drift.field))

@@ -13,14 +13,12 @@ select * from sluice_ledger.object where sync = %(sync)s and key = any(%(keys)s)
 
 -- name: near
 -- The keys around one, in key order.
-(
+with below as (
     select key from sluice_ledger.object where sync = %(sync)s and key < %(key)s order by key desc limit %(limit)s
-)
-union all
-(
+), above as (
     select key from sluice_ledger.object where sync = %(sync)s and key > %(key)s order by key limit %(limit)s
 )
-order by key
+select key from below union all select key from above order by key
 
 -- name: events
 -- All that became of one object.
