@@ -169,7 +169,7 @@ def test_a_run_that_somebody_needs_stays(services: Services, rows: psycopg.Conne
 
 
 def test_what_a_run_published_last_can_still_be_undone(services: Services, rows: psycopg.Connection, bucket: Any) -> None:
-    """Of the newest publication spec, diff and before-images stay, whatever their age; what was fetched for it goes."""
+    """Of the newest publication spec, diff, evidence, packet and before-images stay, whatever their age; what was fetched for it goes."""
     run = run_inline(services, RunRequest(sync="hotels", origin=Origin()))
     let_pass(rows, "800 days")
     estimated = collect(services, dry_run=True)
@@ -177,7 +177,7 @@ def test_what_a_run_published_last_can_still_be_undone(services: Services, rows:
     garbage = collect(services, dry_run=False)
     assert garbage == estimated
     assert (garbage.artifacts, garbage.runs) == (len(raw), 0)
-    assert {key.split("/")[2] for key in bucket()} == {"spec", "run", "diff", "undo"}
+    assert {key.split("/")[2] for key in bucket()} == {"spec", "run", "diff", "evidence", "report", "undo"}
     assert count(rows, "artifact", "superseded_at is not null") == 0
     assert services.runs.get(run.id).status is RunStatus.SUCCEEDED
 
