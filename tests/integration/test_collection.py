@@ -169,7 +169,7 @@ def test_a_run_that_somebody_needs_stays(services: Services, rows: psycopg.Conne
 
 
 def test_what_a_run_published_last_can_still_be_undone(services: Services, rows: psycopg.Connection, bucket: Any) -> None:
-    """Of the newest publication spec, diff, evidence, packet and before-images stay, whatever their age; what was fetched for it goes."""
+    """Of the newest publication all that explains and undoes it stays, whatever its age; what was fetched for it goes."""
     run = run_inline(services, RunRequest(sync="hotels", origin=Origin()))
     let_pass(rows, "800 days")
     estimated = collect(services, dry_run=True)
