@@ -1,9 +1,9 @@
-"""Publishing: what is applied is what was approved, once, and watermarks follow what is published."""
+"""Publishing: what is applied is what was approved, once."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from structlog.testing import capture_logs
@@ -12,64 +12,18 @@ from sluice import log_events
 from sluice.errors import ApprovalVoid, Fenced, NothingToReview, RedoNeeded, ReviewNotApproved, TargetMismatch
 from sluice.flow.publisher import publish
 from sluice.flow.reviewer import review
-from sluice.flow.settlement import settle
 from sluice.flow.transformer import transform
 from sluice.model.artifact import ArtifactKind
-from sluice.model.base import ObjectKey, ShardKey, Token
-from sluice.model.ledger import Outcome, Publication
+from sluice.model.base import ObjectKey, Token
+from sluice.model.ledger import Outcome
 from sluice.model.lifecycle import APPROVALS, RunEvent, RunStatus, Step, Verdict
-from sluice.model.run import Mode, Window
+from sluice.model.run import Mode
 from tests.support.nouns import a_decision, a_reject
 from tests.unit.fakes.ledger import MemoryLedger
 from tests.unit.fakes.target import MemoryPublishing, MemoryTarget
 from tests.unit.fakes.undoing import unpack
-from tests.unit.flow.workshop import JUNE, MAY, NORTH, RUN, SOUTH, Workshop, sync_spec
-
-APRIL = "2024-04-01T00:00:00Z"
-
-
-class Bench:
-    """A run whose shards came in, each with a hotel of its own, and were reviewed."""
-
-    def __init__(self, verdict: Verdict = Verdict.APPROVED, *, lost: ShardKey | None = None, mode: Mode = Mode.FULL) -> None:
-        self.workshop = Workshop(spec=sync_spec(review={"first_load": "auto-approve"}))
-        self.target = self.workshop.equip()
-        self.services = self.workshop.services
-        self.workshop.begin(mode=mode)
-        for key, at in ((NORTH, MAY), (SOUTH, JUNE)):
-            if key == lost:
-                self.workshop.lose(key)
-            else:
-                self.workshop.bring_in(key, (f"in {key}", at))
-        self.review(verdict)
-
-    def review(self, verdict: Verdict = Verdict.APPROVED) -> None:
-        """Review what is there, and come to this verdict."""
-        made = review(self.services, RUN)
-        reviews = self.workshop.memory.reviews
-        reviews[made.id] = made.model_copy(update={"verdict": verdict})
-
-    def review_again_without(self, key: ShardKey) -> None:
-        """Run the sync once more, the hotel of one shard being gone and a new one there."""
-        memory = self.workshop.memory
-        for table in (memory.runs, memory.shards, memory.pointers, memory.reviews):
-            table.clear()  # type: ignore[attr-defined]
-        self.workshop.begin(mode=Mode.FULL)
-        for shard, at in ((NORTH, MAY), (SOUTH, JUNE)):
-            self.workshop.bring_in(shard, ("new" if shard == key else f"in {shard}", at))
-        self.review(Verdict.APPROVED)
-
-    def publish(self) -> Publication | None:
-        """Run the step."""
-        return publish(self.services, RUN)
-
-    def lose_the_run(self) -> None:
-        """Let another worker enter the step, as if this one were dead."""
-        self.services.runs.enter(RUN, Step.PUBLISH, self.workshop.policy.lease_ttl)
-
-    def marks(self) -> dict[ShardKey, str]:
-        """The watermarks."""
-        return self.services.watermarks.of("hotels")
+from tests.unit.flow.bench import Bench
+from tests.unit.flow.workshop import JUNE, MAY, NORTH, RUN, SOUTH, Workshop
 
 
 @pytest.mark.parametrize("verdict", sorted(APPROVALS))
@@ -239,71 +193,6 @@ def test_deletions_are_left_out_where_the_approval_left_them_out() -> None:
     assert publication is not None
     assert publication.counts == {Outcome.CREATED: 1}
     assert sorted(bench.target.rows) == [gone, "in south", "new"]
-
-
-@pytest.mark.parametrize(("held", "becomes"), [(None, MAY), (APRIL, MAY), (MAY, MAY), (JUNE, JUNE)])
-def test_watermarks_only_move_forward(held: str | None, becomes: str) -> None:
-    """A run that looked at older things leaves a younger watermark alone."""
-    bench = Bench()
-    if held:
-        bench.workshop.memory.watermarks["hotels", NORTH] = (held, Token(0))
-    bench.publish()
-    assert bench.marks()[NORTH] == becomes
-
-
-def test_watermarks_move_for_shards_that_came_in() -> None:
-    """One that failed is asked for from where it was."""
-    bench = Bench(lost=NORTH)
-    bench.publish()
-    assert set(bench.marks()) == {SOUTH}
-    assert sorted(bench.target.rows) == ["in south"]
-
-
-def test_a_window_moves_no_watermark() -> None:
-    """What lies before it has not been asked for, and still has to be."""
-    bench = Bench()
-    window = Window(start=datetime(2024, 4, 1, tzinfo=UTC), end=datetime(2024, 7, 1, tzinfo=UTC))
-    memory = bench.workshop.memory
-    memory.runs[RUN] = memory.runs[RUN].model_copy(update={"window": window})
-    bench.publish()
-    assert (sorted(bench.target.rows), bench.marks()) == (["in north", "in south"], {})
-
-
-def test_a_shard_that_came_in_after_the_review_is_not_taken_for_published() -> None:
-    """Before the commit its rows void the approval; behind it its watermark stays, until a new review publishes it."""
-    bench = Bench(lost=NORTH)
-    bench.publish()
-    bench.workshop.bring_in(NORTH, ("in north", MAY))
-    bench.publish()
-    assert (sorted(bench.target.rows), NORTH in bench.marks()) == (["in south"], False)
-    bench.review()
-    bench.publish()
-    assert (sorted(bench.target.rows), set(bench.marks())) == (["in north", "in south"], {NORTH, SOUTH})
-
-
-def test_a_shard_that_came_in_late_and_changes_nothing() -> None:
-    """Reviewed again, the run is whole, though its diff is what it was."""
-    bench = Bench(lost=NORTH)
-    bench.workshop.bring_in(NORTH)
-    bench.review()
-    bench.publish()
-    assert sorted(bench.target.rows) == ["in south"]
-    assert settle(bench.services, RUN).status is RunStatus.SUCCEEDED
-
-
-def test_a_sync_without_a_watermark_has_none_to_move() -> None:
-    """It is published all the same."""
-    bench = Bench()
-    source = bench.workshop.spec.source.model_dump() | {"watermark": None}
-    plain = Workshop(spec=sync_spec(source=source))
-    target = plain.equip()
-    plain.begin()
-    for key in (NORTH, SOUTH):
-        plain.bring_in(key, (f"in {key}", MAY))
-    bench.workshop, bench.services = plain, plain.services
-    bench.review()
-    bench.publish()
-    assert (len(target.rows), bench.marks()) == (2, {})
 
 
 class Busy(MemoryTarget):
