@@ -58,8 +58,6 @@ REFUSED = {
     "beyond what the column holds": {"deletes_at_most": 2**63},
     "a misspelled field": {"delete_at_most": 5},
     "a comment that is no text": {"comment": 5},
-    "another review": {"review_id": "r0"},
-    "no review": {"review_id": ["r1"]},
     "no form": ["comment"],
 }
 
@@ -71,6 +69,14 @@ def test_what_cannot_be_understood_approves_nothing(form: Any) -> None:
         with pytest.raises(DecisionRefused):
             read_answer(answered(label, form), "r1", ANYBODY, NOW)
     assert read_answer(answered("Reject", form), "r1", ANYBODY, NOW).choice is Choice.REJECT
+
+
+@pytest.mark.parametrize("label", ANSWERS.values())
+@pytest.mark.parametrize("named", ["r0", ["r1"]])
+def test_an_answer_about_another_review_is_none(label: str, named: Any) -> None:
+    """Nobody is said to have approved, or rejected, what he has not seen."""
+    with pytest.raises(DecisionRefused, match="is about another review than r1"):
+        read_answer(answered(label, {"review_id": named}), "r1", ANYBODY, NOW)
 
 
 @pytest.mark.parametrize("chosen", [[], ["Approve", "Reject"], ["approve"], [5], [["Approve"]]])

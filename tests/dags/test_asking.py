@@ -1,12 +1,16 @@
 """How often a task that asks is tried: as often as its stage allows, whatever was answered meanwhile."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from airflow.sdk.definitions.retry_policy import RetryAction
 
-from sluice.airflow_glue.asking import AnswerRefused, TriesOfTheStage, has_tries_left
+from sluice.airflow_glue.asking import AnswerRefused, AskingStep, TriesOfTheStage, has_tries_left
+from sluice.errors import ReviewWaiting
+from sluice.model.lifecycle import Step, Verdict
+from tests.support.nouns import a_review
 
 REFUSALS = 20
 
@@ -25,6 +29,10 @@ class StateStore:
     def get(self, _: str, default: Any) -> Any:
         """Return what was refused."""
         return default if self.refused is None else self.refused
+
+    def set(self, _: str, refused: Any) -> None:
+        """Keep what was refused."""
+        self.refused = refused
 
 
 def refused(times: int, max_tries: int) -> dict[str, Any]:
@@ -52,6 +60,21 @@ def test_refused_answers_use_up_no_try(try_number: int, kept: Any, *, is_left: b
     assert has_tries_left(attempt) is is_left
     decision = TriesOfTheStage().evaluate(ValueError(), try_number, 2 + REFUSALS, attempt)  # type: ignore[arg-type]
     assert decision.action is (RetryAction.DEFAULT if is_left else RetryAction.FAIL)
+
+
+def test_another_review_than_was_answered_has_a_question_of_its_own() -> None:
+    """Within one try Airflow keeps the words of the first, by which nobody may decide about the second."""
+
+    def publish(*_: Any) -> None:
+        raise ReviewWaiting(review="r2")
+
+    attempt = context(1, REFUSALS)
+    step = AskingStep(step=Step.PUBLISH, body=publish, include=Path(), task_retries=0)
+    place: Any = SimpleNamespace(context=attempt)
+    with pytest.raises(AnswerRefused, match="it was about review r1, and this is another one by now"):
+        step._go(place, attempt, a_review("r1", verdict=Verdict.APPROVED))  # type: ignore[arg-type]
+    assert attempt["task_state_store"].refused["review"] == "r2"
+    assert has_tries_left(context(2, REFUSALS, attempt["task_state_store"].refused)) is has_tries_left(context(1, REFUSALS))
 
 
 def test_a_stage_without_retries_has_none() -> None:

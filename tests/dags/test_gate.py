@@ -14,8 +14,10 @@ from sluice.cli.connections import parse_connection
 from sluice.cli.local.keeping import free_port
 from sluice.cli.local.services import as_variable
 from sluice.errors import IllegalTransition
+from sluice.model.base import ReviewId
 from sluice.model.lifecycle import RunStatus, Verdict
 from sluice.model.review import Choice
+from sluice.model.run import Origin
 from sluice.ports import ConnectionInfo
 from tests.dags.driving import DrivenAirflow, question_of
 from tests.dags.test_run import DAG, TOKYO, newest_verdict, run_of, services, table_size
@@ -128,13 +130,14 @@ def test_an_answer_to_a_gate_that_has_ended_changes_nothing(
     run = asked(airflow)
     airflow.let_it_expire(DAG, run)
     assert airflow.drive(DAG, run)["gate"] == "failed"
+    origin, review = Origin(dag_id=DAG, dag_run_id=run), ReviewId(airflow.question(DAG, run)["params"]["review_id"]["value"])
     refused = pytest.raises(IllegalTransition, match="the task gate is failed: an answer changes nothing any more")
     with AirflowApi(api) as asking, refused:
-        asking.answer_gate(DAG, run, Choice.APPROVE, "")
+        asking.answer_gate(origin, review, Choice.APPROVE, "")
     airflow.answer(DAG, run, "Approve")
     assert airflow.question(DAG, run)["chosen_options"] == ["Approve"]
     with AirflowApi(api) as asking, refused:
-        asking.answer_gate(DAG, run, Choice.APPROVE, "")
+        asking.answer_gate(origin, review, Choice.APPROVE, "")
     assert airflow.drive(DAG, run)[""] == "failed"
     with services() as state:
         assert newest_verdict(state, run) is Verdict.EXPIRED

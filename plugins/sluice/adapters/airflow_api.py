@@ -8,8 +8,10 @@ from urllib.parse import quote
 import httpx
 
 from sluice.errors import AirflowUnavailable, ConnectionInvalid, IllegalTransition, NotFound, SluiceError, UsageInvalid
-from sluice.model.airflow_names import ANSWERS, COMMENT, DELETES_AT_MOST, GATE_TASK, PUBLISH_TASK
+from sluice.model.airflow_names import ANSWERS, COMMENT, DELETES_AT_MOST, GATE_TASK, PUBLISH_TASK, REVIEW
+from sluice.model.base import ReviewId
 from sluice.model.review import Choice
+from sluice.model.run import Origin
 from sluice.ports import ConnectionInfo
 
 _SECONDS: Final = 30.0
@@ -33,12 +35,15 @@ class AirflowApi:
     def __init__(self, info: ConnectionInfo) -> None:
         self._info = info
         self.base = base_url(info)
-        self._client = httpx.Client(
-            base_url=self.base,
-            timeout=_SECONDS,
-            headers={"Accept": "application/json"},
-            mounts={"all://127.0.0.1": None},  # a proxy would look for it on its own machine
-        )
+        try:
+            self._client = httpx.Client(
+                base_url=self.base,
+                timeout=_SECONDS,
+                headers={"Accept": "application/json"},
+                mounts={"all://127.0.0.1": None},  # a proxy would look for it on its own machine
+            )
+        except httpx.InvalidURL as error:
+            raise ConnectionInvalid(f"connection {info.conn_id} has no host that can be asked: {error}") from error
 
     def __enter__(self) -> Self:
         return self
@@ -47,23 +52,27 @@ class AirflowApi:
         self._client.close()
 
     def answer_gate(
-        self, dag_id: str, dag_run_id: str, choice: Choice, comment: str, deletes_at_most: int | None = None
+        self, origin: Origin, review: ReviewId, choice: Choice, comment: str, deletes_at_most: int | None = None
     ) -> None:
-        """Answer what the gate of a DagRun asks, or its publication; the same answer again changes nothing.
+        """Answer what the gate of a DagRun asks about a review, or its publication; the same answer again changes nothing.
 
+        The answer names the review: whoever asks about another one by then takes it for none.
         Raises `NotFound` if nothing is asked, and `IllegalTransition` if it was answered otherwise, or if the task that asked
         has ended: Airflow would take that answer down, and nobody would ever read it.
         """
+        dag_id, dag_run_id = str(origin.dag_id), str(origin.dag_run_id)
         run = dag_run_path(dag_id, dag_run_id)
         missing = NotFound(f"the gate of {dag_id} {dag_run_id} asks for no answer now: see {self.url(dag_id, dag_run_id)}")
         asked = _newest(self._call("GET", f"{run}/hitlDetails", missing=missing).get("hitl_details", []))
         if asked is None:
             raise missing
-        params = {COMMENT: comment} | ({} if deletes_at_most is None else {DELETES_AT_MOST: deletes_at_most})
+        params = {COMMENT: comment, REVIEW: review} | ({} if deletes_at_most is None else {DELETES_AT_MOST: deletes_at_most})
         task = asked["task_instance"]
         if task["state"] in _OVER:
             raise IllegalTransition(f"the task {task['task_id']} is {task['state']}: an answer changes nothing any more")
         if asked.get("response_received"):
+            if _review_of(asked) not in (None, review):
+                raise missing
             if not _is_same(asked, choice, deletes_at_most):
                 raise IllegalTransition(_answered(asked))
             return
@@ -177,6 +186,12 @@ def _newest(asked: list[dict[str, Any]]) -> dict[str, Any] | None:
     """Return what was asked last: publishing asks after the gate has."""
     ours = [one for one in asked if one["task_instance"]["task_id"] in {GATE_TASK, PUBLISH_TASK}]
     return max(ours, key=lambda one: str(one["created_at"]), default=None)
+
+
+def _review_of(asked: dict[str, Any]) -> Any:
+    """Return the review that was asked about; None where the form does not say."""
+    named = (asked.get("params") or {}).get(REVIEW)
+    return named.get("value") if isinstance(named, dict) else None
 
 
 def _is_same(asked: dict[str, Any], choice: Choice, deletes_at_most: int | None) -> bool:

@@ -22,9 +22,9 @@ class AirflowGates:
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
 
-    def close(self, run: Run, successor: ReviewId) -> None:
+    def close(self, run: Run, superseded: ReviewId, successor: ReviewId) -> None:
         """Reject what the gate asks, with a comment that names the newer review."""
-        if run.origin.dag_id is None or run.origin.dag_run_id is None:
+        if not run.origin.is_airflow:
             return
         try:
             info = self._connections.get(AIRFLOW)
@@ -34,7 +34,7 @@ class AirflowGates:
         comment = f"superseded by review {successor}: there is nothing left to decide here"
         try:
             with AirflowApi(info) as api:
-                api.answer_gate(run.origin.dag_id, run.origin.dag_run_id, Choice.REJECT, comment)
+                api.answer_gate(run.origin, superseded, Choice.REJECT, comment)
         except SluiceError as error:
             log.warning(log_events.GATE_LEFT_OPEN, superseded=run.id, review=successor, message=error.message)
         else:

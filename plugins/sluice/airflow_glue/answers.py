@@ -9,12 +9,10 @@ from airflow.sdk import Param
 from sluice.checks.policy import unanswered
 from sluice.errors import DecisionRefused, ReviewNotApproved
 from sluice.model.airflow_names import ANSWERS, COMMENT, DELETES_AT_MOST, REVIEW
-from sluice.model.review import Choice, Decision
+from sluice.model.review import MOST_DELETES, Choice, Decision
 from sluice.model.spec import ReviewPolicy
 
 _CHOICES: Final = {label: choice for choice, label in ANSWERS.items()}
-_MOST_DELETES: Final = 2**63 - 1
-"""What the column holds."""
 
 
 def answer_form(review: str) -> dict[str, Param]:
@@ -30,8 +28,8 @@ def answer_form(review: str) -> dict[str, Param]:
 def read_answer(event: Mapping[str, Any], review: str, policy: ReviewPolicy, now: datetime) -> Decision:
     """Return the decision that Airflow brings, which has checked neither the form nor, if everybody is an admin, who answered.
 
-    Raises `DecisionRefused` where it cannot be told what was meant, or which review. A rejection is always taken as one: it
-    does no harm.
+    Raises `DecisionRefused` where it cannot be told what was meant, or which review. Of a rejection the rest of the form need
+    not make sense.
     """
     if event.get("error_type") == "timeout":
         return unanswered(policy, now)
@@ -39,12 +37,14 @@ def read_answer(event: Mapping[str, Any], review: str, policy: ReviewPolicy, now
         raise ReviewNotApproved(f"Airflow could not wait for an answer: {event['error']}")
     choice = _choice(event.get("chosen_options"))
     form = event.get("params_input") or {}
+    if isinstance(form, Mapping) and form.get(REVIEW) not in (None, review):
+        raise DecisionRefused(f"the form is about another review than {review}, which is asked about now")
     answered_at = event.get("responded_at")
     return Decision(
         choice=choice,
         by=_who(event.get("responded_by_user"), policy.approvers),
         via="airflow",
-        comment=_comment(form) if choice is Choice.REJECT else _checked_comment(form, review),
+        comment=_comment(form) if choice is Choice.REJECT else _checked_comment(form),
         deletes_at_most=None if choice is Choice.REJECT else _deletes_at_most(form),
         at=answered_at.astimezone(UTC) if isinstance(answered_at, datetime) else now,
     )
@@ -66,13 +66,11 @@ def _who(user: Any, approvers: tuple[str, ...]) -> str:
     return name
 
 
-def _checked_comment(form: Any, review: str) -> str:
+def _checked_comment(form: Any) -> str:
     if not isinstance(form, Mapping):
         raise DecisionRefused("the form is to be filled in with names and values")
     if unknown := sorted(str(key) for key in form if key not in {COMMENT, DELETES_AT_MOST, REVIEW}):
         raise DecisionRefused(f"the form has no field {', '.join(unknown)[:100]}, but {COMMENT} and {DELETES_AT_MOST}")
-    if form.get(REVIEW) not in (None, review):
-        raise DecisionRefused(f"the form is about another review than {review}, which is asked about now")
     if not isinstance(form.get(COMMENT) or "", str):
         raise DecisionRefused(f"{COMMENT} is to be a text")
     return _comment(form)
@@ -87,7 +85,7 @@ def _deletes_at_most(form: Mapping[str, Any]) -> int | None:
     number = form.get(DELETES_AT_MOST)
     if number is None or number == "":
         return None
-    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= _MOST_DELETES:
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= MOST_DELETES:
         raise DecisionRefused(f"{DELETES_AT_MOST} is to be a whole number from 0 on, or empty")
     return number
 

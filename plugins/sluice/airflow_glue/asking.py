@@ -118,7 +118,11 @@ class AskingStep(HITLOperator):
         try:
             return self.work(place, answered)
         except ReviewWaiting as waiting:
-            self._ask(place, context, ReviewId(str(waiting.review)))
+            review_id = ReviewId(str(waiting.review))
+            if answered is not None and answered.id != review_id:
+                # This try's question has the words of the review that was answered.
+                self._ask_again(place, context, review_id, f"it was about review {answered.id}, and this is another one by now")
+            self._ask(place, context, review_id)
 
     def _ask(self, place: Workplace, context: Context, review_id: ReviewId) -> NoReturn:
         from sluice.flow.packet import evidence_of

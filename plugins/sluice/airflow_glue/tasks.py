@@ -15,7 +15,7 @@ from sluice.airflow_glue.workplace import Workplace, working
 from sluice.errors import FlightTaken, NotFound, ReviewNotApproved, ReviewWaiting, RunIncomplete
 from sluice.model.base import RunId, ShardKey
 from sluice.model.lifecycle import WAITING_VERDICTS, RunEvent, RunStatus, ShardStatus, Step, Verdict
-from sluice.model.review import Review
+from sluice.model.review import by_whom
 from sluice.model.run import Failure, Origin, Run
 from sluice.model.shard import Shard
 from sluice.ports import Services
@@ -99,7 +99,7 @@ class SyncTasks:
                 f"nobody answered in time: review {review.id} has expired, no answer changes that, and nothing is published; "
                 "trigger the run again to have it reviewed again"
             )
-        return {"review": review.id, "verdict": review.verdict.value, "decided": f"{review.verdict}{_by(review)}"}
+        return {"review": review.id, "verdict": review.verdict.value, "decided": f"{review.verdict}{by_whom(review)}"}
 
     def publish(self, work: Workplace, _: Answered) -> Report:
         """Publish what was approved, and emit the asset event; skip where there is nothing to publish, or no approval."""
@@ -107,7 +107,7 @@ class SyncTasks:
 
         review = work.services.reviews.latest(work.run_id)
         if review is not None and review.verdict in {Verdict.REJECTED, Verdict.SUPERSEDED}:
-            raise AirflowSkipException(f"review {review.id} was {review.verdict}{_by(review)}: nothing is published")
+            raise AirflowSkipException(f"review {review.id} was {review.verdict}{by_whom(review)}: nothing is published")
         publication = publish(work.services, work.run_id, is_repeated=has_tries_left(work.context))
         if publication is None or not publication.counts:
             raise AirflowSkipException("the target holds all of it already: nothing was left to publish")
@@ -170,15 +170,6 @@ def _shards_report(shards: list[Shard]) -> Report:
         shard.key: {"status": shard.status.value, "pages": shard.pages, "records": shard.records, "attempt": shard.attempt}
         for shard in shards
     }
-
-
-def _by(review: Review) -> str:
-    if review.superseded_by is not None:
-        return f" by review {review.superseded_by}"
-    if review.decision is None:
-        return ""
-    comment = f": {review.decision.comment}" if review.decision.comment else ""
-    return f" by {review.decision.by}{comment}"
 
 
 def what_to_mend(services: Services, run: Run) -> str:

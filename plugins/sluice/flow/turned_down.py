@@ -8,7 +8,7 @@ import structlog
 from sluice import log_events
 from sluice.errors import Fenced, IllegalTransition, ReviewNotApproved
 from sluice.model.lifecycle import APPROVALS, RunEvent, RunStatus, Verdict
-from sluice.model.review import Review
+from sluice.model.review import Review, by_whom
 from sluice.model.run import Failure, Run
 from sluice.ports import Services
 
@@ -20,7 +20,7 @@ def turned_down(review: Review) -> tuple[RunEvent, Failure] | None:
     if review.verdict in APPROVALS:
         return None
     if review.verdict in (Verdict.REJECTED, Verdict.SUPERSEDED):
-        return RunEvent.CANCEL, _failure(f"review {review.id} was {review.verdict}{_by_whom(review)}")
+        return RunEvent.CANCEL, _failure(f"review {review.id} was {review.verdict}{by_whom(review)}")
     if review.verdict is Verdict.EXPIRED:
         return RunEvent.FAIL, _failure(
             f"review {review.id} was not answered in time: trigger the run again to have it reviewed again"
@@ -31,10 +31,16 @@ def turned_down(review: Review) -> tuple[RunEvent, Failure] | None:
 
 
 def end_waiting(services: Services, review: Review) -> Run | None:
-    """End the run of a review that waits no longer, if it still waits for it; a run that is at work finds out by itself."""
+    """End the run of a review that waits no longer, if it still waits for it; a run that is at work finds out by itself.
+
+    One that was cleared since, and waits for a newer review of its own, goes on waiting.
+    """
     run = services.runs.get(review.run)
     ending = turned_down(review)
     if ending is None or run.status is not RunStatus.WAITING or run.is_following:
+        return None
+    newest = services.reviews.latest(run.id)
+    if newest is None or newest.id != review.id:
         return None
     with suppress(Fenced, IllegalTransition):  # somebody has gone on with it, and meets the verdict
         return services.runs.end(run, *ending)
@@ -50,16 +56,8 @@ def end_superseded(services: Services, review: Review) -> None:
     for older in services.reviews.superseded_by(review.id):
         if older.run != review.run and (ended := end_waiting(services, older)) is not None:
             log.info(log_events.RUN_SUPERSEDED, superseded=ended.id, by=review.id)
-            services.gates.close(ended, review.id)
+            services.gates.close(ended, older.id, review.id)
 
 
 def _failure(message: str) -> Failure:
     return Failure(error=ReviewNotApproved.__name__, message=message)
-
-
-def _by_whom(review: Review) -> str:
-    if review.superseded_by is not None:
-        return f" by review {review.superseded_by}"
-    if review.decision is None:
-        return ""
-    return f" by {review.decision.by}" + (f": {review.decision.comment}" if review.decision.comment else "")

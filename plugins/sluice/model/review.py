@@ -93,7 +93,7 @@ class Review(Frozen):
     run: RunId
     sync: str
     digest: str = Field(
-        description="sha-256 over the diff, the spec and the policy: an approval is of this and of nothing else"
+        description="sha-256 over what was staged, its diff, the spec and what checks found: an approval is of this alone"
     )
     figures: Figures
     reasons: tuple[str, ...] = Field(description="why it was not approved by policy; empty if it was")
@@ -117,6 +117,15 @@ class Review(Frozen):
     def covers(self, shards: Sequence[Shard]) -> bool:
         """Whether all shards of its run that have succeeded by now had done so when it was made."""
         return sum(shard.status is not ShardStatus.SUCCEEDED for shard in shards) >= self.figures.shards_failed
+
+
+def by_whom(review: Review) -> str:
+    """Return who decided about it and what they said, or which review has superseded it, to be read after its verdict."""
+    if review.superseded_by is not None:
+        return f" by review {review.superseded_by}"
+    if review.decision is None:
+        return ""
+    return f" by {review.decision.by}" + (f": {review.decision.comment}" if review.decision.comment else "")
 
 
 def no_longer_waits(review: Review, successor: Review | None) -> str:

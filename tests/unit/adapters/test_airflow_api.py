@@ -2,6 +2,7 @@
 # ruff: noqa: E501 - tables of cases read better with one on each line
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,12 +12,15 @@ from sluice.cli.connections import parse_connection
 from sluice.cli.local.airflow_client import AirflowClient
 from sluice.errors import AirflowUnavailable, ConnectionInvalid, IllegalTransition, NotFound, SluiceError, UsageInvalid
 from sluice.model.airflow_names import ANSWERS
+from sluice.model.base import ReviewId
 from sluice.model.review import Choice
+from sluice.model.run import Origin
 from tests.support.airflow_stub import AirflowStub, asking
 
 RUN_PATH = "/api/v2/dags/sluice_hotels/dagRuns/manual__1%2F2"
 ASKED_PATH = f"{RUN_PATH}/hitlDetails"
 GATE_PATH = f"{RUN_PATH}/taskInstances/gate/-1/hitlDetails"
+FORM = {"comment": "looks right", "review_id": "r1"}
 
 
 @pytest.fixture
@@ -33,20 +37,21 @@ def ask(airflow: AirflowStub, *details: dict[str, Any]) -> None:
 
 def answer(airflow: AirflowStub, choice: Choice, deletes_at_most: int | None = None) -> None:
     """Answer what one DagRun asks."""
+    origin = Origin(dag_id="sluice_hotels", dag_run_id="manual__1/2")
     with AirflowApi(airflow.info) as api:
-        api.answer_gate("sluice_hotels", "manual__1/2", choice, "looks right", deletes_at_most)
+        api.answer_gate(origin, ReviewId("r1"), choice, "looks right", deletes_at_most)
 
 
 @pytest.mark.parametrize(("choice", "label"), ANSWERS.items())
 def test_the_gate_is_answered_with_the_forms_label_and_a_comment(airflow: AirflowStub, choice: Choice, label: str) -> None:
-    """The login goes before, its token along, names are encoded, and the answer is one of the form's."""
+    """The login goes before, its token along, names are encoded; the answer is one of the form's, and names its review."""
     ask(airflow, asking())
     airflow.answers["PATCH", GATE_PATH] = (200, {"chosen_options": [label]})
     answer(airflow, choice)
     assert airflow.asked == [
         ("POST", "/auth/token", {"username": "admin", "password": "pw"}, None),
         ("GET", ASKED_PATH, None, "Bearer t0k3n"),
-        ("PATCH", GATE_PATH, {"chosen_options": [label], "params_input": {"comment": "looks right"}}, "Bearer t0k3n"),
+        ("PATCH", GATE_PATH, {"chosen_options": [label], "params_input": FORM}, "Bearer t0k3n"),
     ]
 
 
@@ -55,7 +60,7 @@ def test_a_number_of_deletions_goes_along(airflow: AirflowStub) -> None:
     ask(airflow, asking())
     airflow.answers["PATCH", GATE_PATH] = (200, {})
     answer(airflow, Choice.APPROVE, 39)
-    assert airflow.asked[-1][2]["params_input"] == {"comment": "looks right", "deletes_at_most": 39}
+    assert airflow.asked[-1][2]["params_input"] == {**FORM, "deletes_at_most": 39}
 
 
 def test_what_publishing_asks_comes_after_the_gate(airflow: AirflowStub) -> None:
@@ -84,6 +89,17 @@ def test_the_same_answer_again_changes_nothing(airflow: AirflowStub) -> None:
     with pytest.raises(IllegalTransition, match="has answered 'Approve' already"):
         answer(airflow, Choice.APPROVE, 3)
     assert {method for method, path, *_ in airflow.asked if path == GATE_PATH} == set()
+
+
+def test_an_answer_about_another_review_is_not_taken_for_this_ones(airflow: AirflowStub) -> None:
+    """What was approved before is not this review, which nobody has asked about yet; a form that names none is about it."""
+    approved = {"state": "success", "response_received": True, "chosen_options": ["Approve"]}
+    for named in ({"review_id": {"value": "r1"}}, {}, None):
+        ask(airflow, asking(**approved, params=named))
+        answer(airflow, Choice.APPROVE)
+    ask(airflow, asking(**approved, params={"review_id": {"value": "r0"}}))
+    with pytest.raises(NotFound, match="asks for no answer now"):
+        answer(airflow, Choice.APPROVE)
 
 
 def test_another_answer_is_refused_and_names_who_gave_the_first(airflow: AirflowStub) -> None:
@@ -189,6 +205,13 @@ def test_the_local_stack_has_a_pool_changed_or_created(airflow: AirflowStub, *, 
 def test_an_address_may_carry_its_scheme_in_either_place(uri: str, url: str) -> None:
     """The scheme stands before the host or in the schema, as in Airflow's own HTTP connections."""
     assert base_url(parse_connection("sluice_airflow", uri)) == url
+
+
+def test_an_address_that_is_none_is_named() -> None:
+    """Nobody can be asked there, which a person has to mend."""
+    info = replace(parse_connection("sluice_airflow", "http://airflow.example"), host="http://[::1")
+    with pytest.raises(ConnectionInvalid, match="sluice_airflow has no host that can be asked"):
+        AirflowApi(info)
 
 
 def test_an_address_needs_a_host() -> None:

@@ -16,7 +16,7 @@ from sluice.ports import ConnectionInfo
 from tests.support.airflow_stub import AirflowStub, asking
 from tests.unit.flow.workshop import RUN, Workshop
 
-NEWER = ReviewId("r2")
+OLDER, NEWER = ReviewId("r1"), ReviewId("r2")
 PATH = "/api/v2/dags/sluice_hotels/dagRuns/manual__1"
 IN_AIRFLOW = Origin(dag_id="sluice_hotels", dag_run_id="manual__1")
 
@@ -47,7 +47,7 @@ def close(info: ConnectionInfo | None, origin: Origin = IN_AIRFLOW) -> dict[str,
     """Close the gate of a run; return what was logged of it."""
     run = Workshop().admit().model_copy(update={"origin": origin})
     with capture_logs() as logs:
-        AirflowGates(OneConnection(info)).close(run, NEWER)
+        AirflowGates(OneConnection(info)).close(run, OLDER, NEWER)
     return dict(logs[-1]) if logs else {}
 
 
@@ -58,6 +58,7 @@ def test_a_gate_is_rejected_with_the_newer_reviews_name(airflow: AirflowStub) ->
     assert (method, path) == ("PATCH", f"{PATH}/taskInstances/gate/-1/hitlDetails")
     assert body["chosen_options"] == ["Reject"]
     assert "superseded by review r2" in body["params_input"]["comment"]
+    assert body["params_input"]["review_id"] == OLDER
     assert logged == {"event": log_events.GATE_CLOSED, "log_level": "info", "superseded": RUN, "review": NEWER}
 
 

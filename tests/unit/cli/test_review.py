@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from sluice.cli.commands.review import Answer, _expires_at, _refuse_in_vain, _span, _until
+from sluice.cli.commands.review import Answer, _expires_at, _is_new, _span, _until
 from sluice.errors import DecisionRefused, IllegalTransition
 from sluice.model.base import ReviewId
 from sluice.model.ledger import Outcome
@@ -28,26 +28,29 @@ def test_airflow_gets_no_answer_that_its_gate_would_refuse() -> None:
     """It would only ask again; a number that is high enough, or no deletion at all, goes through."""
     workshop, review = reviewed(deleted=39)
     with pytest.raises(DecisionRefused, match="approve with deletes_at_most 39 or more"):
-        _refuse_in_vain(workshop.services, review, YES)
+        _is_new(workshop.services, review, YES)
     for answer in (Answer(Choice.APPROVE, "", 39), Answer(Choice.APPROVE_WITHOUT_DELETES, ""), NO):
-        _refuse_in_vain(workshop.services, review, answer)
+        assert _is_new(workshop.services, review, answer)
 
 
 def test_airflow_gets_no_answer_about_a_review_that_waits_no_longer() -> None:
-    """Who has superseded it is told, even if that one is gone; the same answer again is Airflow's to find."""
+    """Who has superseded it is told, even if that one is gone.
+
+    The same answer again is not given: what is asked about by now may be another review of the run.
+    """
     workshop, review = reviewed()
     opened = workshop.services.runs.open(a_run("run-2", request_key="2"), workshop.policy)
     workshop.services.reviews.save(a_review("r2", run="run-2"), opened)
     superseded = workshop.services.reviews.get(review.id)
     with pytest.raises(IllegalTransition, match="review r is superseded by review r2 of run run-2: decide about that one"):
-        _refuse_in_vain(workshop.services, superseded, YES)
+        _is_new(workshop.services, superseded, YES)
     del workshop.memory.reviews[ReviewId("r2")]
     with pytest.raises(IllegalTransition, match="review r is superseded by review r2: decide about that one"):
-        _refuse_in_vain(workshop.services, superseded, YES)
+        _is_new(workshop.services, superseded, YES)
     approved = a_review("r3", verdict=Verdict.APPROVED, decision=a_decision())
-    _refuse_in_vain(workshop.services, approved, YES)
+    assert not _is_new(workshop.services, approved, YES)
     with pytest.raises(IllegalTransition, match="review r3 is approved, by ada at 2026-01-31T12:00:00Z"):
-        _refuse_in_vain(workshop.services, approved, NO)
+        _is_new(workshop.services, approved, NO)
 
 
 def test_when_a_review_expires() -> None:

@@ -91,6 +91,18 @@ def test_a_run_at_work_finds_out_by_itself() -> None:
     assert hold(workshop.services, RUN).verdict is Verdict.SUPERSEDED
 
 
+def test_a_cleared_run_goes_on_waiting_for_its_newer_review() -> None:
+    """What superseded its older review, and is made once more, neither ends it nor closes the gate that asks again."""
+    workshop = waiting()
+    newer = reviewed_later(workshop)
+    end_superseded(workshop.services, newer)
+    workshop.services.runs.enter(RUN, Step.REVIEW, workshop.policy.lease_ttl)
+    workshop.services.reviews.save(a_review("r1b"), workshop.memory.runs[RUN])
+    hold(workshop.services, RUN)
+    end_superseded(workshop.services, newer)
+    assert (workshop.memory.runs[RUN].status, len(workshop.gates.closed)) == (RunStatus.WAITING, 1)
+
+
 def test_a_run_that_waits_for_an_answer_goes_on_waiting() -> None:
     """As long as its review is approved, or gives way to another one of its own run."""
     workshop = waiting()

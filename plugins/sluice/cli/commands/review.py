@@ -98,7 +98,7 @@ def show(context: typer.Context, name: Named, as_json: AsJson = False) -> None:
     with session.services() as services:
         found = find_review(services, name)
         evidence = evidence_of(services, found)
-        samples = _samples(services, found)
+        samples = _samples(services, found) if evidence is None else {}
 
     def draw(console: Console) -> None:
         console.print(review_drawn(found))
@@ -219,37 +219,42 @@ def _answer(session: Session, name: str, answer: Answer) -> None:
         found = find_review(services, name)
         run = services.runs.get(found.run)
         if run.origin.is_airflow:
-            _refuse_in_vain(services, found, answer)
-            code = _answer_in_airflow(session, run, answer)
+            code = _answer_in_airflow(session, run, found.id, answer, is_new=_is_new(services, found, answer))
         else:
             code = _answer_here(session, services, found, answer.decision(services, by=os_user(), via="cli"))
     raise typer.Exit(code)
 
 
-def _refuse_in_vain(services: Services, found: Review, answer: Answer) -> None:
-    """Let Airflow have no answer that would change nothing, or that its gate would refuse; who may answer is for it to say."""
+def _is_new(services: Services, found: Review, answer: Answer) -> bool:
+    """Whether Airflow has yet to be given the answer. One that was given is not given again: another review may be asked about.
+
+    Raises `IllegalTransition` if it would change nothing, and `DecisionRefused` if the gate would refuse it; who may answer is
+    for Airflow to say.
+    """
     from sluice.flow.gate import require_allowed
 
     if found.verdict in WAITING_VERDICTS:
         require_allowed(services, found, answer.decision(services, by="", via="airflow"))
-    elif found.decision is None or found.decision.choice is not answer.choice:
-        successor = None
-        if found.superseded_by is not None:
-            with suppress(NotFound):
-                successor = services.reviews.get(found.superseded_by)
-        raise IllegalTransition(no_longer_waits(found, successor))
+        return True
+    if found.decision is not None and found.decision.choice is answer.choice:
+        return False
+    successor = None
+    if found.superseded_by is not None:
+        with suppress(NotFound, StateTooNew, StateUnreadable):
+            successor = services.reviews.get(found.superseded_by)
+    raise IllegalTransition(no_longer_waits(found, successor))
 
 
-def _answer_in_airflow(session: Session, run: Run, answer: Answer) -> ExitCode:
+def _answer_in_airflow(session: Session, run: Run, review: ReviewId, answer: Answer, *, is_new: bool) -> ExitCode:
     from sluice.adapters.airflow_api import AirflowApi
-    from sluice.model.airflow_names import ANSWERS
+    from sluice.model.airflow_names import ANSWERS, dag_run_url
 
-    dag_id, dag_run_id = str(run.origin.dag_id), str(run.origin.dag_run_id)
     with AirflowApi(session.airflow_connection()) as api:
-        api.answer_gate(dag_id, dag_run_id, answer.choice, answer.comment, answer.deletes_at_most)
-        url = api.url(dag_id, dag_run_id)
+        if is_new:
+            api.answer_gate(run.origin, review, answer.choice, answer.comment, answer.deletes_at_most)
+        url = dag_run_url(api.base, run.origin)
     document: dict[str, Any] = {"run": run.id, "answer": answer.choice.value, "via": "airflow", "url": url}
-    text = f"answered {ANSWERS[answer.choice]!r} in Airflow, where the run goes on: {url}"
+    text = f"{'answered' if is_new else 'it was answered'} {ANSWERS[answer.choice]!r} in Airflow, where the run goes on: {url}"
     session.output.result(document, lambda console: console.print(printable(text, "green"), soft_wrap=True))
     return ExitCode.DONE
 
@@ -288,7 +293,7 @@ def _expires_at(services: Services, review: Review) -> datetime | None:
 
 
 def _samples(services: Services, review: Review) -> dict[Outcome, list[dict[str, Any]]]:
-    """Return some objects of each outcome as the diff names them; none if it was lost."""
+    """Return some objects of each outcome as the diff names them, where there is no evidence; none if it was lost, too."""
     from sluice.web.samples import samples_of
 
     with suppress(ArtifactCorrupt):
