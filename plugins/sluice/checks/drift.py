@@ -32,7 +32,7 @@ def drifts_between(profile: Profile, baseline: Profile | None) -> tuple[Drift, .
 
 def _drift(new: FieldProfile, new_rows: int, old: FieldProfile, old_rows: int) -> Drift:
     nulls = (new.nulls, old.nulls)
-    if new.kind is old.kind is FieldKind.NUMBER and _edges(new.histogram) == _edges(old.deciles):
+    if new.kind is old.kind is FieldKind.NUMBER and _are_alike(new.histogram, old.deciles):
         bins = zip((bin_.rows for bin_ in new.histogram), (bin_.rows for bin_ in old.deciles), strict=True)
         measure, value = Measure.STABILITY_INDEX, _stability_index([*bins, nulls], new_rows, old_rows)
     else:
@@ -43,9 +43,12 @@ def _drift(new: FieldProfile, new_rows: int, old: FieldProfile, old_rows: int) -
     return Drift(field=new.field, measure=measure, value=round(value, _DIGITS))
 
 
-def _edges(bins: tuple[Bin, ...]) -> list[float]:
-    """Return what tells the bins apart; the outermost edges do not, since all beyond them counts as well."""
-    return [bin_.low for bin_ in bins[1:]]
+def _are_alike(new: tuple[Bin, ...], old: tuple[Bin, ...]) -> bool:
+    """Whether two histograms have the same bins; the outermost edges do not count, since all beyond them does as well.
+
+    A field that was null throughout has no bins, and cannot be laid beside one that has values.
+    """
+    return len(new) == len(old) and [bin_.low for bin_ in new[1:]] == [bin_.low for bin_ in old[1:]]
 
 
 def _values(new: FieldProfile, old: FieldProfile, old_rows: int) -> Counts:

@@ -78,7 +78,7 @@ def histogram(now: Counted, before: Counted, spell: Callable[[float], str]) -> H
     To scale, the narrow ones of most deciles would be needles. Shares are of all rows, null or not.
     """
     bins, old_bins = now.field.histogram, before.field.deciles
-    if not bins or [each.low for each in bins[1:]] != [each.low for each in old_bins[1:]]:
+    if not bins or not old_bins or [each.low for each in bins[1:]] != [each.low for each in old_bins[1:]]:
         return None
     then, today = before.shares(old_bins), now.shares(bins)
     highest = max((*then, *today)) or 1.0

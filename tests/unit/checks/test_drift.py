@@ -76,6 +76,14 @@ def test_the_stability_index_is_the_same_both_ways(one: list[int], other: list[i
     assert there >= 0
 
 
+def test_a_field_that_was_null_throughout_and_has_one_value_now() -> None:
+    """It had no bins, so the share of nulls alone is compared; and the other way round."""
+    null, one = number([], nulls=ROWS), number([ROWS])
+    for there, back in ((null, one), (one, null)):
+        (found,) = drifts_between(there, back)
+        assert (found.measure, found.value) == (Measure.FREQUENCY_SHIFT, 1)
+
+
 @given(NAMES, NAMES)
 def test_the_frequency_shift_is_a_distance(one: dict[str, int], other: dict[str, int]) -> None:
     """From 0 to 1, the same both ways, and 0 only for the same shares."""

@@ -51,6 +51,8 @@ def test_histograms_over_different_bins_are_not_laid_over_each_other() -> None:
     """Neither are those without a bin."""
     assert histogram(binned(1, 2), binned(1), str) is None
     assert histogram(binned(), binned(), str) is None
+    assert histogram(binned(3), binned(nulls=3), str) is None
+    assert histogram(binned(nulls=3), binned(3), str) is None
 
 
 def test_categories_are_those_of_both_sides_the_largest_first() -> None:
