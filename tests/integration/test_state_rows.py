@@ -1,6 +1,7 @@
 """What the state stores leave in Postgres beyond what their port tells: the journal, versions, checks."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import psycopg
@@ -81,6 +82,27 @@ def test_a_takeover_is_in_both_journals(state: Database, rows: psycopg.Connectio
     assert journal(rows, "run-2")[-1][1:] == ("run", "run-2", "adopt", "pending")
     facts = rows.execute("select facts from sluice_state.event where event = 'adopt'").fetchone()
     assert facts == {"facts": {"donor": "run-1", "shards": 1}}
+
+
+def test_of_older_runs_the_newest_is_locked_first(
+    state: Database, rows: psycopg.Connection[dict[str, Any]], database: ConnectionInfo
+) -> None:
+    """Two reviews that are saved at once wait for each other in no circle: nobody has a run's lock before a newer one's."""
+    runs, reviews = PostgresRunStore(state), PostgresReviewStore(state)
+    for name, shards in (("run-1", ()), ("run-2", (PARIS,))):
+        reviews.save(a_review(f"of-{name}", run=name), runs.open(a_run(name, request_key=name, shards=shards), POLICY))
+    newest = runs.open(a_run("run-3", request_key="run-3"), POLICY)
+    blocked = "select from pg_stat_activity where datname = current_database() and cardinality(pg_blocking_pids(pid)) > 0"
+    with psycopg.connect(conninfo(database)) as holder, ThreadPoolExecutor(1) as pool:
+        holder.execute("select from sluice_state.run where id = 'run-1' for update")
+        saving = pool.submit(reviews.save, a_review("of-run-3", run="run-3"), newest)
+        while rows.execute(blocked).fetchone() is None:
+            assert not saving.done()
+        free = rows.execute("select id from sluice_state.run where id = 'run-2' for update skip locked").fetchall()
+        holder.rollback()
+        saving.result()
+    assert free == []
+    assert reviews.waiting() == [reviews.get(ReviewId("of-run-3"))]
 
 
 def test_a_refused_write_leaves_no_event(state: Database, rows: psycopg.Connection[dict[str, Any]]) -> None:

@@ -15,11 +15,11 @@ from sluice_state.review left join sluice_state.decision on decision.review = re
 where run = any(%(runs)s) and verdict = any(%(sources)s) order by ordinal for update of review
 
 -- name: lock_older
--- Lock the runs of a sync that were admitted before one and whose reviews wait, before those reviews.
+-- Lock the runs of a sync that were admitted before one and whose reviews wait, the newest first, before those reviews.
 select older.* from sluice_state.run older
 join sluice_state.run on run.id = %(run)s and run.sync = older.sync and run.ordinal > older.ordinal
 where exists (select from sluice_state.review where review.run = older.id and verdict = any(%(sources)s))
-order by older.ordinal for update of older
+order by older.ordinal desc for update of older
 
 -- name: watermarks
 -- From where on the shards of some runs were asked for.

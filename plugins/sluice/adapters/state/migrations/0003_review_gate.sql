@@ -1,8 +1,8 @@
 -- What a person decides by is kept beside the figures of a review, as artifacts; and a run may take a publication back.
 --
 -- A newer review of a sync supersedes those of older runs that it covers. Whoever saves it has the lock of its own run, then
--- locks the older runs in the order of their ordinals, then their reviews. Nobody who has an older run's lock waits for a newer
--- run's, and a decision locks one review behind its run: so no two wait in a circle.
+-- locks the older runs, the newest first, then their reviews. Nobody who has an older run's lock waits for a newer run's, and a
+-- decision locks one review behind its run: so no two wait in a circle.
 
 alter table sluice_state.run
     add column undoes bigint,
