@@ -65,7 +65,8 @@ def test_what_the_spec_says_is_on_the_dag(dag: Any) -> None:
     assert dag.max_active_runs > 1
     assert dag.tags == {"sluice", "hotel-content", "default"}
     assert "`public.hotels`" in dag.doc_md
-    assert "| review expires after | 1d |" in dag.doc_md
+    assert "| without an answer | expired after 1d |" in dag.doc_md
+    assert "rejected 1%, seen at least 80%, drift 0.25; first load: " in dag.doc_md
     assert {task.retries for task in dag.tasks if task.task_id not in {"gate", "publish"}} == {0}
     assert {task.owner for task in dag.tasks} == {"sluice"}
 

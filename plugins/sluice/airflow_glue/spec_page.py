@@ -8,8 +8,9 @@ from sluice.model.stage import StagePolicy
 
 def spec_page(spec: SyncSpec, policy: StagePolicy) -> str:
     """Return the spec, rendered for reading."""
+    silence = "rejected" if spec.review.on_timeout == "reject" else "expired"
     shards = f"`{spec.shards.name}`: {', '.join(spec.shards.values)}" if spec.shards else "one, `all`"
-    limits = spec.review.auto_approve
+    review, limits = spec.review, spec.review.auto_approve
     facts = {
         "stage": f"{spec.stage}, tenant {spec.tenant}, version {spec.version}",
         "source": f"`{spec.source.path}` of connection `{spec.source.connection}`",
@@ -21,9 +22,11 @@ def spec_page(spec: SyncSpec, policy: StagePolicy) -> str:
         "target": f"`{spec.target.table}` of connection `{spec.target.connection}`, form {spec.target.form}, "
         f"deletes {spec.target.deletes}, evolution {spec.target.evolution}",
         "approved by policy": f"created {limits.created}, changed {limits.changed}, deleted {limits.deleted}, "
-        f"rejected {limits.rejected}; first load: {spec.review.first_load}",
-        "blocked": f"deleted above {spec.review.block.deleted}, or nothing delivered",
-        "review expires after": spell_duration(spec.review.timeout),
+        f"rejected {limits.rejected}, seen at least {(limits.seen_at_least * 100).normalize():f}%, drift {limits.drift:g}; "
+        f"first load: {review.first_load}{'; but every change is looked at' if review.always else ''}",
+        "blocked": f"deleted above {review.block.deleted}, or nothing delivered",
+        "who decides": markdown_text(", ".join(review.approvers)) or "whoever may act on this DAG",
+        "without an answer": f"{silence} after {spell_duration(review.timeout)}",
         "parallel": f"{policy.max_parallel_shards} shards of the stage at a time",
     }
     return "\n".join(

@@ -15,6 +15,7 @@ from sluice.model.progress import shown
 from sluice.model.review import Decision, Review
 from sluice.model.run import Run
 from sluice.model.shard import Shard
+from sluice.packet.words import counts_of
 from sluice.ports import Services
 
 
@@ -78,6 +79,7 @@ def draw_account(console: Console, account: Account) -> None:
                 ("status", f"{run.status} (at {run.step})" if run.finished_at is None else run.status),
                 ("follows" if run.is_following else "result of", run.follows),
                 ("mode", run.mode),
+                ("takes back", f"publication {run.undoes}" if run.undoes is not None else None),
                 ("window", f"{run.window.start.isoformat()} to {run.window.end.isoformat()}" if run.window else None),
                 ("began", run.created_at),
                 ("ended", run.finished_at),
@@ -107,16 +109,6 @@ def draw_account(console: Console, account: Account) -> None:
 
 def review_drawn(review: Review) -> RenderableType:
     """Return the figures of a review, its verdict and, while it waits, how to answer it."""
-    figures = review.figures
-    rows: list[tuple[str, int]] = [(outcome.value, count) for outcome, count in figures.outcomes.items() if count]
-    rows += [("unchanged", figures.unchanged), ("seen", figures.seen), ("held before", figures.live_before)]
-    extra = [
-        ("vanished", figures.vanished),
-        ("moved", figures.moved),
-        ("changed since, and left alone", figures.conflicts),
-        ("shards failed", figures.shards_failed),
-    ]
-    rows += [(name, number) for name, number in extra if number]
     parts: list[RenderableType] = [
         pairs(
             [
@@ -126,7 +118,7 @@ def review_drawn(review: Review) -> RenderableType:
                 ("superseded by", review.superseded_by),
             ]
         ),
-        table(["objects", "number"], rows),
+        table(["objects", "number", "meaning"], counts_of(review.figures)),
     ]
     parts += [printable(f"because {reason}", "yellow") for reason in review.reasons]
     if review.decision is not None:
@@ -139,9 +131,7 @@ def review_drawn(review: Review) -> RenderableType:
 def how_to_answer(review: Review) -> str:
     """Return the commands that show and answer a review that waits."""
     deleted = review.figures.count(Outcome.DELETED)
-    number, instead = (
-        (f" --deletes-at-most {deleted}", "or --without-deletes, or reject") if deleted else ("", "or reject")
-    )
+    number, instead = (f" --deletes-at-most {deleted}", "or --without-deletes, or reject") if deleted else ("", "or reject")
     return (
         f"The review waits for a person.\n"
         f"  look:    sluice review show {review.id}\n"

@@ -14,12 +14,12 @@ _MOST_KEYS: Final = 20
 
 
 def evidence_drawn(review: Review, evidence: Evidence | None) -> RenderableType:
-    """Return changed fields, drift, counts of shards and some objects; or that there are none, and of what that may come."""
+    """Return statements, changed fields, drift, counts of shards and some objects; or that none are kept, and why not."""
     if evidence is None:
         return printable(
             "no evidence is kept of this review: it was lost, its time is over, or an old release made it", "yellow"
         )
-    parts: list[RenderableType] = []
+    parts: list[RenderableType] = [printable(f"to the table: {change}") for change in evidence.schema_changes]
     if evidence.changes:
         parts.append(_changes(evidence.changes))
     if evidence.drifts:

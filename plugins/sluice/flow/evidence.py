@@ -4,12 +4,11 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Final
 
-from pydantic import ValidationError
-
 from sluice.checks.drift import drifts_between
-from sluice.errors import ArtifactCorrupt, NotFound, StateTooNew, StateUnreadable
-from sluice.flow.damage import intact, note
+from sluice.errors import NotFound, StateTooNew, StateUnreadable
+from sluice.flow.damage import intact
 from sluice.flow.entering import Entry
+from sluice.flow.packet import evidence_of
 from sluice.flow.rows_artifacts import rows_artifacts
 from sluice.model.base import ShardKey
 from sluice.model.evidence import Drift, Evidence, Profile, ShardCount
@@ -61,19 +60,13 @@ def _baseline(services: Services, spec: SyncSpec) -> Profile | None:
     """
     published = services.ledger(spec).publications(spec.sync, _LOOKED_BACK)
     last = next((made for made in published if made.undoes is None and made.rolled_back_by is None), None)
+    if last is None:
+        return None
     try:
-        pointer = services.reviews.get(last.review).evidence if last is not None else None
+        kept = evidence_of(services, services.reviews.get(last.review))
     except (NotFound, StateTooNew, StateUnreadable):
         return None
-    if pointer is None:
-        return None
-    try:
-        return Evidence.model_validate_json(services.artifacts.get(pointer)).profile
-    except ArtifactCorrupt as error:
-        note(services, pointer, error)
-    except ValidationError:  # another release has written it
-        pass
-    return None
+    return None if kept is None else kept.profile
 
 
 def _shard_counts(services: Services, run: Run, arrived: Mapping[ShardKey, Shard]) -> tuple[ShardCount, ...]:

@@ -51,14 +51,15 @@ def decide(services: Services, review_id: ReviewId, decision: Decision) -> Revie
         else:
             require_allowed(services, present, decision)
     review = services.reviews.decide(review_id, _bounded(decision))
+    stands = review.decision or decision
     log.info(
         log_events.REVIEW_DECIDED,
         sync=review.sync,
         run=review.run,
         review=review.id,
         verdict=review.verdict,
-        by=decision.by,
-        via=decision.via,
+        by=stands.by,
+        via=stands.via,
     )
     return review
 

@@ -12,14 +12,7 @@ from sluice.guard.log_level import logged_from
 from sluice.guard.takeover import is_taken_over
 from sluice.model.alert import AlertLevel, alert_for
 from sluice.model.base import RunId
-from sluice.model.lifecycle import (
-    APPROVALS,
-    FINAL_RUN_STATUSES,
-    RunEvent,
-    RunStatus,
-    ShardStatus,
-    Step,
-)
+from sluice.model.lifecycle import FINAL_RUN_STATUSES, RunEvent, RunStatus, ShardStatus, Step
 from sluice.model.review import Review
 from sluice.model.run import Failure, Run
 from sluice.model.shard import Shard
@@ -58,9 +51,8 @@ def _alert(services: Services, run: Run) -> None:
 
     Whose outcome was another's raises none, nor does a rollback: the person who asked for it is there.
     """
-    if run.status not in (RunStatus.FAILED, RunStatus.PARTIAL) or run.follows is not None or is_taken_over(run):
-        return
-    if run.undoes is not None:
+    is_no_news = run.follows is not None or run.undoes is not None or is_taken_over(run)
+    if run.status not in (RunStatus.FAILED, RunStatus.PARTIAL) or is_no_news:
         return
     policy = services.policy(run.stage)
     alert = alert_for(services.alerts.failed_in_a_row(run.id), policy.alerts)
@@ -91,7 +83,7 @@ def _outcome(services: Services, run: Run, shards: list[Shard], review: Review |
 
 def _unfinished(services: Services, run: Run, review: Review) -> Failure | None:
     """Return what is missing of the publication of an approved review; None: nothing."""
-    if not _is_published(services, run, review):
+    if review.figures.writes and services.ledger(pinned_spec(services, run)).publication_of(review.id) is None:
         return Failure(error="RunIncomplete", message=f"review {review.id} was not published")
     if run.step is Step.PUBLISH:
         message = f"review {review.id} is published, but not all that follows is done: go on with publishing"
@@ -103,12 +95,6 @@ def _unreviewed(review: Review, shards: list[Shard]) -> Failure | None:
     if review.covers(shards):
         return None
     return Failure(error="RunIncomplete", message=f"shards came in after review {review.id} was made: review the run again")
-
-
-def _is_published(services: Services, run: Run, review: Review) -> bool:
-    if review.verdict not in APPROVALS or not review.figures.writes:
-        return review.verdict in APPROVALS
-    return services.ledger(pinned_spec(services, run)).publication_of(review.id) is not None
 
 
 def _failure(failed: list[Shard]) -> Failure:

@@ -22,6 +22,8 @@ _STATEMENTS: Final = 50
 _FIELD_SAMPLES: Final = 3
 _PLOTS: Final = 24
 """Fields of which both distributions are drawn: those that drifted furthest."""
+_FREQUENT: Final = 4
+"""Values that stand in a row of the table of fields."""
 _SHARES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
 _COMPARED: Final = frozenset({Outcome.CHANGED, Outcome.REAPPEARED, Outcome.ROLLED_BACK})
 """Outcomes of objects that have values before and after."""
@@ -195,9 +197,5 @@ def _summary(field: FieldProfile, profile: Profile) -> Summary:
         low=field.low,
         high=field.high,
         quantiles=tuple(quantiles.get(part) for part in _SHARES) if quantiles else (),
-        categories=[(value, share(rows, profile.looked_at)) for value, rows in [*field.frequent.items()][:_FREQUENT]],
+        categories=[(value, share(rows, profile.looked_at)) for value, rows in list(field.frequent.items())[:_FREQUENT]],
     )
-
-
-_FREQUENT: Final = 4
-"""Values that stand in a row of the table of fields."""

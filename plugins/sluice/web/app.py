@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -34,8 +33,7 @@ _LARGEST: Final = 16_000_000
 """Bytes a page is ready to fetch from the object store."""
 _POLICY: Final = "default-src 'none'; style-src 'self'; frame-ancestors 'self'; base-uri 'none'; form-action 'none'"
 _PACKET_POLICY: Final = (
-    "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'; base-uri 'none'; "
-    "form-action 'none'"
+    "sandbox; default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'; base-uri 'none'; form-action 'none'"
 )
 """A packet carries its sheet in itself. Whatever might be in it, it is no page of Airflow's origin."""
 _HEADERS: Final = {
@@ -128,7 +126,6 @@ class _Pages:
         )
         self._templates.globals["dag_id_of"] = around.dag_id_of
         self._templates.filters["moment"] = lambda moment: f"{moment:%Y-%m-%d %H:%M:%S} UTC" if moment else ""
-        self._templates.filters["version"] = _version
         self._templates.filters["sentence"] = sentence
         self._templates.globals["deletions"] = lambda review: review.figures.count(Outcome.DELETED)
 
@@ -202,13 +199,6 @@ class _Pages:
         if self._around.dag_id_of(run.sync) != dag_id:
             raise NotFound(f"there is no run {run_id} of {dag_id}")
         return run
-
-
-def _version(version: int | datetime | None) -> str:
-    """Spell a version; a time keeps its fraction, by which versions may differ."""
-    if isinstance(version, datetime):
-        return f"{version.replace(tzinfo=None)} UTC"
-    return "" if version is None else str(version)
 
 
 def _review_facts(review: Review | None) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from sluice.model.base import PublicationId, ReviewId, ShardKey, Token
 from sluice.model.ledger import Outcome, Publication
 from sluice.model.lifecycle import RunStatus, ShardStatus, Step, Verdict
 from sluice.model.review import Choice, Decision, Figures
-from sluice.model.run import Failure
+from sluice.model.run import Failure, Mode
 from sluice.model.shard import Shard
 from tests.support.nouns import NOW, a_review, a_run
 
@@ -46,7 +46,8 @@ def test_a_review_that_waits_says_why_and_how_to_answer(capsys: pytest.CaptureFi
     assert "because 1,200 created, more than 20%" in told
     assert "sluice review show r1" in told
     assert "sluice review approve r1" in told
-    assert "deleted" not in told
+    assert "--deletes-at-most" not in told
+    assert re.search(r"created +1,200 +new in the table", told)
     assert "nothing published" in told
 
 
@@ -82,6 +83,12 @@ def test_whose_outcome_a_run_has(capsys: pytest.CaptureFixture[str], status: Run
     """A run that waits for another names it, and so does one that has another's result."""
     run = a_run("inline-2", status=status, follows=RUN.id)
     assert re.search(rf"^{told} +inline-1 *$", drawn(capsys, run=run), re.MULTILINE)
+
+
+def test_a_rollback_says_what_it_takes_back(capsys: pytest.CaptureFixture[str]) -> None:
+    """By the number of the publication, as it was asked for."""
+    run = a_run("inline-2", mode=Mode.ROLLBACK, undoes=PublicationId(1700))
+    assert re.search(r"^takes back +publication 1700 *$", drawn(capsys, run=run), re.MULTILINE)
 
 
 def test_a_failed_shard_names_its_failure(capsys: pytest.CaptureFixture[str]) -> None:

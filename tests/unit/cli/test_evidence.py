@@ -16,8 +16,9 @@ def drawn(capsys: pytest.CaptureFixture[str], evidence: Evidence | None) -> str:
 
 
 def test_all_that_is_known_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    """Changed fields with an example, drift, shards beside what they delivered before, and objects of each outcome."""
+    """What becomes of the table, fields with an example, drift, shards beside what they delivered before, and objects."""
     told = [" ".join(line.split()) for line in drawn(capsys, some_evidence("Ritz")).splitlines()]
+    assert "to the table: comment on column name is 'Ritz' -- its description changed" in told
     assert "name 2 Ritz: 'the Ritz' -> 'our Ritz'" in told
     assert "rooms population stability index 0.400" in told
     assert "shard (and 5 more) objects before" in told
@@ -46,4 +47,4 @@ def test_missing_evidence_is_told_as_missing(capsys: pytest.CaptureFixture[str])
 
 def test_nothing_to_tell_is_told_in_no_words(capsys: pytest.CaptureFixture[str]) -> None:
     """A review without changes, drift or shards has an empty account of them."""
-    assert drawn(capsys, some_evidence(changes=(), samples=(), drifts=(), shards=(), shards_in_all=0)).strip() == ""
+    assert drawn(capsys, some_evidence(changes=(), samples=(), drifts=(), shards=(), schema_changes=())).strip() == ""

@@ -112,7 +112,7 @@ def test_it_needs_nothing_beside_it() -> None:
     assert not any(name.startswith("on") for name in names)
     policies = [a["content"] for _, a in reading.elements if a.get("http-equiv") == "Content-Security-Policy"]
     assert len(policies) == 1
-    assert str(policies[0]).startswith("default-src 'none'; style-src 'unsafe-inline'; img-src data:")
+    assert str(policies[0]).startswith("default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'")
     assert not re.search(r"url\(|@import", page())
 
 
@@ -135,6 +135,13 @@ def test_the_same_review_has_the_same_bytes() -> None:
     review = a_review("run-1.abcd", figures=FIGURES)
     later = review.model_copy(update={"created_at": NOW + timedelta(days=1), "decision": a_decision()})
     assert page(review=later) == page(review=review)
+
+
+def test_how_to_decide_stands_where_there_is_something_to_decide() -> None:
+    """What policy has approved asks nobody."""
+    assert "sluice review approve r" in page(review=a_review("r", figures=FIGURES))
+    approved = a_review("r", figures=FIGURES, verdict=Verdict.AUTO_APPROVED, reasons=())
+    assert "sluice review approve" not in page(review=approved)
 
 
 def test_headline_verdict_and_reasons_come_first() -> None:

@@ -12,14 +12,15 @@ from fastapi.testclient import TestClient
 from sluice.flow.packet import with_packet
 from sluice.model.airflow_names import dag_id_of
 from sluice.model.artifact import ArtifactKind, ArtifactRef
-from sluice.model.base import RunId
+from sluice.model.base import PublicationId, RunId
 from sluice.model.ledger import Outcome
 from sluice.model.review import Figures, Review
+from sluice.model.run import Mode
 from sluice.ports import Services
 from sluice.web.access import Access
 from sluice.web.app import Surroundings, create_app
 from tests.support.evidence import some_evidence
-from tests.support.nouns import a_review
+from tests.support.nouns import a_review, a_run
 from tests.unit.flow.workshop import NORTH, RUN, Workshop
 from tests.unit.packet.reading import Reading, drawings
 
@@ -125,6 +126,15 @@ def test_a_packet_that_was_lost_leaves_the_page(site: Site) -> None:
     assert bare.status_code == 200
     assert "vanished" in bare.text
     assert "population stability index" not in bare.text
+
+
+def test_a_rollback_says_what_it_takes_back(site: Site) -> None:
+    """It has no shards, and never will."""
+    run = a_run("back", mode=Mode.ROLLBACK, undoes=PublicationId(7))
+    site.workshop.memory.runs[run.id] = run
+    text = " ".join(Reading(site.client().get(f"/dags/{DAG}/runs/back").text).text.split())
+    assert "takes back publication 7" in text
+    assert "A rollback asks no supplier." in text
 
 
 def test_the_sheet_is_that_of_the_packet_and_of_the_pages(site: Site) -> None:

@@ -1,8 +1,6 @@
 """The objects that a review's page shows."""
 
-from datetime import UTC, datetime
 from io import BytesIO
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,14 +23,19 @@ FIELDS = [
 
 
 @pytest.mark.parametrize(
-    ("version", "shown"),
-    [("updated_at", datetime(2026, 1, 1, tzinfo=UTC)), ("edition", MICROSECONDS), (None, MICROSECONDS)],
+    ("version", "number", "shown"),
+    [
+        ("updated_at", MICROSECONDS, "2026-01-01 00:00:00 UTC"),
+        ("updated_at", 2**62, str(2**62)),
+        ("edition", MICROSECONDS, str(MICROSECONDS)),
+        (None, None, ""),
+    ],
 )
-def test_a_version_is_what_its_field_is(version: str | None, shown: Any) -> None:
-    """The ledger holds numbers; of a time, a person reads the time."""
+def test_a_version_is_what_its_field_is(version: str | None, number: int | None, shown: str) -> None:
+    """The ledger holds numbers; of a time, a person reads the time, if there is a calendar for it."""
     workshop = Workshop(spec=sync_spec(object={"key": ["id"], "version": version}, fields=FIELDS))
     workshop.admit()
-    row = dict.fromkeys(DIFF_SCHEMA.names) | {rows.KEY: "a", rows.OUTCOME: "changed", rows.OLD_VERSION: MICROSECONDS}
+    row = dict.fromkeys(DIFF_SCHEMA.names) | {rows.KEY: "a", rows.OUTCOME: "changed", rows.OLD_VERSION: number}
     file = BytesIO()
     pq.write_table(pa.Table.from_pylist([row], DIFF_SCHEMA), file)
     ref = ArtifactRef(sync="hotels", run=RUN, kind=ArtifactKind.DIFF, seq=0, variant="x")
