@@ -36,7 +36,7 @@ class Thing:
     name: str | None = None
     marked: bool = False
     known: str | None = None
-    """The name that the ledger has the hash of; None: it does not know the object."""
+    """The name that the last publication has left there; None: the ledger does not know the object."""
     live: bool = False
     publication: int = 0
 
@@ -67,7 +67,8 @@ class Model:
             elif complete and thing.live and key not in delivered:
                 left = thing.name if self.soft else None
                 marked = self.soft and thing.name is not None
-                changed[key] = replace(thing, name=left, marked=marked, live=False, publication=publication)
+                known = left or thing.known
+                changed[key] = Thing(left, marked=marked, known=known, live=False, publication=publication)
         self._change(publication, changed)
 
     def roll_back(self, undone: int, publication: int) -> int:
@@ -76,9 +77,10 @@ class Model:
         for key, former in self.before[undone].items():
             thing = self.things[key]
             if thing.is_as_left_by(undone) and undone not in self.undone:
-                kept = (
-                    former if former.known is not None else replace(thing, name=former.name, marked=former.marked, live=False)
-                )
+                if former.known is not None:
+                    kept = replace(former, known=former.name or former.known)
+                else:
+                    kept = replace(thing, name=former.name, marked=former.marked, live=False)
                 changed[key] = replace(kept, publication=publication)
         if changed:
             self.undone.add(undone)

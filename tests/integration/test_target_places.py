@@ -167,6 +167,22 @@ def test_a_table_of_somebody_else_is_written_with_grants_alone(database: Connect
         assert told(guest) == ['sluice_guest lacks delete on it: grant delete on "shop"."inns" to "sluice_guest"']
 
 
+def test_what_constraints_and_grants_of_others_forbid_is_told(database: ConnectionInfo, owner: Table) -> None:
+    """At once or deferred to the commit, in Postgres's words; nothing is written. So it is with a rollback that may not delete."""
+    owner.bring(*inns("a"))
+    for constraint in ("unique (name)", "unique (name) deferrable initially deferred"):
+        owner.hand.execute(f"alter table shop.inns add constraint one_name {constraint}".encode())
+        with pytest.raises(TargetMismatch, match=r"does not take what would be published: .*one_name.*\(name\)=\(A\)"):
+            owner.bring({"id": "b", "name": "A"})
+        owner.hand.execute("alter table shop.inns drop constraint one_name")
+    assert [row["id"] for row in owner.rows()] == ["a"]
+    grants = "grant usage on schema shop to sluice_guest; grant select, insert, update on shop.inns to sluice_guest"
+    with as_guest(database, spec(), grants) as guest:
+        made = guest.bring(*inns("b"))
+        with pytest.raises(TargetMismatch, match="permission denied for table inns"):
+            guest.roll_back(made)
+
+
 def test_a_table_becomes_a_history_by_a_person(owner: Table) -> None:
     """The statements that are told do it, in their order; who is deleted softly by then is not valid any more."""
     owner.bring(*inns("a", "b"))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sluice.adapters.targets.arrow_copy import read_parquet, write_parquet
+from sluice.adapters.targets.arrow_copy import read_parquet
 from sluice.errors import LedgerMoved
 from sluice.model import rows
 from sluice.model.base import ObjectKey
@@ -15,6 +15,7 @@ from sluice.model.ledger import ObjectState, Outcome
 from sluice.model.spec import SyncSpec
 from sluice.ports import ConnectionInfo
 from tests.support.ledgered import Reviewed, Table
+from tests.support.rows import write_parquet
 from tests.unit.mapping.workbench import sync_spec
 
 FIELDS: dict[str, str | dict[str, Any]] = {

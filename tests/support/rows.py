@@ -1,11 +1,18 @@
 """Rows artifacts for tests: a spec and plain tuples in, Parquet out."""
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import xxhash
 
-from sluice.adapters.targets.arrow_copy import write_parquet
 from sluice.model import rows
 from sluice.model.spec import SyncSpec
+
+
+def write_parquet(table: pa.Table) -> bytes:
+    """Return a table as Parquet."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    return bytes(sink.getvalue())
 
 
 def hash_of(*values: object) -> bytes:

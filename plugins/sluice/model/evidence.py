@@ -30,6 +30,11 @@ MOST_CATEGORIES: Final = 20
 """So many values of a field are counted by name; and those that were so in the baseline."""
 
 
+def cut(text: str | None) -> str | None:
+    """Return a value as people are shown it."""
+    return text if text is None or len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + "…"
+
+
 class ValueChange(Frozen):
     """One field of one object, before and after."""
 

@@ -212,9 +212,9 @@ class Publishing(Protocol):
         """Return the target's and the ledger's rows that would change or go, as they are (Parquet), and their number."""
 
     def apply(self, run: Run, review: Review, undo: Pointer) -> Publication:
-        """Alter the table where its spec wants that, and write rows, ledger, events and the publication.
+        """Alter the table where its spec wants that, unless it is a rollback; write rows, ledger, events and the publication.
 
-        Raises `ApprovalVoid` if a row is missing or not as reviewed, and `TargetMismatch`.
+        Raises `ApprovalVoid` if a row is missing or not as reviewed, and `TargetMismatch`, also if the table takes a row not.
         """
 
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.adapters.targets.arrow_copy import write_parquet
 from sluice.adapters.targets.diffing import DIFF_SCHEMA
 from sluice.errors import ArtifactCorrupt
 from sluice.mapping.traces import Place, Record, canonical, image_in, place_in, record_at, record_in, row_in
 from sluice.model import rows
 from sluice.model.base import ObjectKey, ShardKey
+from tests.support.rows import write_parquet
 from tests.unit.mapping.workbench import map_records, rows_of, sync_spec
 
 KINDS = {

@@ -23,13 +23,6 @@ def read_parquet(data: bytes) -> pa.Table:
         return pq.read_table(pa.BufferReader(data))
 
 
-def write_parquet(table: pa.Table) -> bytes:
-    """Return the table as Parquet, compressed; the same rows always give the same bytes."""
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd")
-    return bytes(sink.getvalue())
-
-
 def hex_column(hashes: pa.ChunkedArray) -> pa.Array:
     r"""Return binary values the way Postgres reads bytea: `\x…`."""
     return pa.array([None if value is None else "\\x" + value.hex() for value in hashes.to_pylist()], pa.string())
@@ -48,9 +41,9 @@ def copy_in(cursor: psycopg.Cursor[Any], table: str, rows: pa.Table) -> None:
 
 
 def copy_to_parquet(cursor: psycopg.Cursor[Any], query: sql.Composable, types: Mapping[str, pa.DataType]) -> tuple[bytes, int]:
-    """Return what a query yields as Parquet, as `copy_out` and `write_parquet` do, and the number of rows.
+    """Return what a query yields as Parquet, in columns with these names and types, and the number of rows.
 
-    Of what is not Parquet yet, some megabytes are in memory at a time.
+    The same rows always give the same bytes. Of what is not Parquet yet, some megabytes are in memory at a time.
     """
     sink, number = pa.BufferOutputStream(), 0
     with (
@@ -62,13 +55,6 @@ def copy_to_parquet(cursor: psycopg.Cursor[Any], query: sql.Composable, types: M
             writer.write_table(rows)
             number += rows.num_rows
     return bytes(sink.getvalue()), number
-
-
-def copy_out(cursor: psycopg.Cursor[Any], query: sql.Composable, types: Mapping[str, pa.DataType]) -> pa.Table:
-    """Return what a query yields, as a table of columns with these names and types, in this order."""
-    with cursor.copy(sql.SQL("copy ({}) to stdout (format csv)").format(query)) as copy:
-        data = b"".join(copy)
-    return _read_csv(data, types) if data else pa.schema(list(types.items())).empty_table()
 
 
 def _blocks(lines: Iterable[bytes | bytearray | memoryview]) -> Iterator[bytes]:
@@ -86,7 +72,8 @@ def _blocks(lines: Iterable[bytes | bytearray | memoryview]) -> Iterator[bytes]:
 def _read_csv(data: bytes, types: Mapping[str, pa.DataType]) -> pa.Table:
     return pa_csv.read_csv(
         io.BytesIO(data),
-        read_options=pa_csv.ReadOptions(column_names=list(types)),
+        # A row has to fit into a block, however long it is.
+        read_options=pa_csv.ReadOptions(column_names=list(types), block_size=len(data) + 1),
         parse_options=pa_csv.ParseOptions(newlines_in_values=True),
         convert_options=pa_csv.ConvertOptions(
             column_types=dict(types), null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False

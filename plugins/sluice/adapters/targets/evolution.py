@@ -20,6 +20,7 @@ from sluice.adapters.targets.declared import (
 )
 from sluice.adapters.targets.forms import Form
 from sluice.adapters.targets.names import TableNames, listed, type_sql
+from sluice.adapters.targets.refusals import reason_of
 from sluice.adapters.targets.widening import is_widening
 from sluice.errors import TargetMismatch
 from sluice.model.rows import DELETED_AT, VALID_FROM, VALID_TO
@@ -85,8 +86,7 @@ class Evolution:
                 if difference.mend is not None:
                     cursor.execute(difference.mend)
             except (psycopg.ProgrammingError, psycopg.NotSupportedError, psycopg.IntegrityError) as exc:
-                reason = " ".join(filter(None, (exc.diag.message_primary, exc.diag.message_detail)))
-                raise TargetMismatch(f"{difference}: Postgres refuses this: {reason}") from exc
+                raise TargetMismatch(f"{difference}: Postgres refuses this: {reason_of(exc)}") from exc
         cursor.execute(_SQL["be_impatient"], {"patience": "0"})
 
     def _differences(self, cursor: psycopg.Cursor[DictRow]) -> Iterator[Difference]:

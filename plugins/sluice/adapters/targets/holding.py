@@ -27,7 +27,7 @@ def held(
     """
     reader = HeldRows(spec)
     cursor = connection.cursor()
-    cursor.execute(_SQL["spell_alike"])
+    table.spell_alike(cursor)
     columns = [sql.SQL("t.{}::text").format(sql.Identifier(field.name)) for field in table.fields]
     query = sql.SQL("select {}, {} from {} t").format(sql.SQL(", ").join(columns), table.live("t"), table.identifier)
     if keys is not None:

@@ -11,12 +11,12 @@ from psycopg.rows import DictRow
 from sluice.adapters.queries import Queries
 from sluice.adapters.targets.arrow_copy import copy_in, read_parquet
 from sluice.adapters.targets.names import type_sql
-from sluice.adapters.targets.profiling import Profiling, Sampling, cut
+from sluice.adapters.targets.profiling import Profiling, Sampling
 from sluice.adapters.targets.standing import Standing
 from sluice.adapters.targets.table import TargetTable
 from sluice.model import rows
 from sluice.model.base import ObjectKey, ShardKey
-from sluice.model.evidence import LONGEST_VALUE, FieldChange, ObjectSample, Profile, ValueChange
+from sluice.model.evidence import LONGEST_VALUE, FieldChange, ObjectSample, Profile, ValueChange, cut
 from sluice.model.ledger import Outcome
 from sluice.ports import DiffCounts
 
@@ -38,7 +38,7 @@ class PostgresInspecting:
         self._cursor = cursor
         self._fields = table.fields
         self._standing = Standing(cursor, table)
-        cursor.execute(_SQL["spell_alike"])
+        table.spell_alike(cursor)
         cursor.execute(_SQL["analyze_comparison"])
         self._sampling = Sampling.of(_rows_after(counts))
         cursor.execute(_SQL["show"], {"samples": SAMPLES_OF_OUTCOME, "outcomes": [str(outcome) for outcome in counts.outcomes]})

@@ -1,7 +1,3 @@
--- name: spell_alike
--- Values are spelled one way, whatever the server prefers.
-select set_config('datestyle', 'ISO, YMD', true), set_config('extra_float_digits', '1', true)
-
 -- name: analyze_comparison
 -- Lets the planner know what the comparison has come to.
 analyze compared (key, outcome, shard, seq)

@@ -17,7 +17,7 @@ from sluice.adapters.targets.arrow_copy import copy_in
 from sluice.adapters.targets.bins import Edges, edges_over, own_edges
 from sluice.adapters.targets.standing import Standing
 from sluice.adapters.targets.summing import SHARES, Summand
-from sluice.model.evidence import LONGEST_VALUE, MOST_CATEGORIES, FieldKind, FieldProfile, Profile
+from sluice.model.evidence import MOST_CATEGORIES, FieldKind, FieldProfile, Profile, cut
 from sluice.model.fields import TypeName
 
 _SQL: Final = Queries(__package__, "profiling.sql")
@@ -183,11 +183,6 @@ class Profiling:
         for row in self._cursor.execute(query, facts):
             found[summands[row["place"] - 1].place][row["value"]] = row["rows"]
         return found
-
-
-def cut(text: str | None) -> str | None:
-    """Return a value as people are shown it."""
-    return text if text is None or len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + "…"
 
 
 def _kind(summand: Summand, summary: DictRow, was: FieldProfile | None) -> FieldKind:

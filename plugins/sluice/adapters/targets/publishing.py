@@ -11,6 +11,7 @@ from psycopg.types.json import Jsonb
 from sluice.adapters.ledger.store import publication_from_row, publication_of
 from sluice.adapters.queries import Queries
 from sluice.adapters.targets.arrow_copy import copy_in, copy_to_parquet, hex_column, read_parquet
+from sluice.adapters.targets.refusals import taking_rows
 from sluice.adapters.targets.rolling_back import PostgresRollingBack
 from sluice.adapters.targets.table import TargetTable
 from sluice.errors import ApprovalVoid, Fenced, LedgerMoved
@@ -89,7 +90,7 @@ class PostgresPublishing:
     def before_images(self) -> tuple[bytes, int]:
         """Return the rows of target and ledger that would change or go, as they are, with their number."""
         query = sql.SQL(
-            """select a.key, a.outcome, to_json(t)::text, to_json(o)::text
+            """select a.key, a.outcome, to_json(t.*)::text, to_json(o.*)::text
             from approved a
             left join {table} t on {overwritten}
             left join sluice_ledger.object o on o.sync = {sync} and o.key = a.key
@@ -105,8 +106,9 @@ class PostgresPublishing:
         """Write rows, ledger, events and the publication; raise `ApprovalVoid` if a row is not as reviewed."""
         if strangers := [row["key"] for row in self._run("not_as_reviewed")]:
             raise ApprovalVoid(f"{ApprovalVoid.__doc__} First of them: {', '.join(strangers)}")
-        # Only now: who alters a table shuts its readers out until the commit.
-        self._table.evolve(self._cursor)
+        if run.undoes is None:
+            # Only now: who alters a table shuts its readers out until the commit.
+            self._table.evolve(self._cursor)
         counts = {row["outcome"]: row["objects"] for row in self._run("outcomes")}
         row = self._run(
             "add_publication",
@@ -121,10 +123,13 @@ class PostgresPublishing:
         assert row is not None  # noqa: S101 - an INSERT … RETURNING without a row has raised
         publication = publication_from_row(row)
         self._run("ensure_partition", applied_at=publication.applied_at)
-        if run.undoes is None:
-            self._write(run, publication)
-        else:
-            self._rolling_back.restore(run.undoes, publication, run.id)
+        with taking_rows(f"{self._table.schema}.{self._table.name}"):
+            if run.undoes is None:
+                self._write(run, publication)
+            else:
+                self._rolling_back.restore(run.undoes, publication, run.id)
+            # What others have deferred to the commit is told here as well.
+            self._cursor.execute("set constraints all immediate")
         return publication
 
     def _approve(self, diff: bytes) -> None:

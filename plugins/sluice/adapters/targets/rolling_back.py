@@ -10,15 +10,16 @@ from psycopg import sql
 from psycopg.rows import DictRow
 
 from sluice.adapters.queries import Queries
-from sluice.adapters.targets.arrow_copy import copy_in, copy_out, read_parquet, write_parquet
+from sluice.adapters.targets.arrow_copy import copy_in, copy_to_parquet, read_parquet
 from sluice.adapters.targets.diffing import DIFF_SCHEMA
 from sluice.adapters.targets.holding import held
 from sluice.adapters.targets.table import TargetTable
 from sluice.errors import LedgerMoved, NotUndoable, TargetMismatch
 from sluice.model.base import ObjectKey, PublicationId, RunId, ShardKey
-from sluice.model.evidence import LONGEST_VALUE, FieldChange, ObjectSample, ValueChange
+from sluice.model.evidence import FieldChange, ObjectSample, ValueChange, cut
+from sluice.model.fields import TypeName
 from sluice.model.ledger import Outcome, Publication
-from sluice.model.rows import DELETED_AT
+from sluice.model.rows import VALID_FROM
 from sluice.model.spec import SyncSpec
 from sluice.model.undo import Conflict, ConflictKind
 from sluice.ports import Undo
@@ -37,6 +38,7 @@ class PostgresRollingBack:
         self._cursor = connection.cursor()
         self._spec = spec
         self._table = table
+        self._has_history = spec.target.form == "history"
 
     def compare(self, undone: PublicationId, images: bytes) -> Undo:
         """Return what would be restored of the publication, and what was changed since; nothing is written."""
@@ -45,9 +47,9 @@ class PostgresRollingBack:
         self._find_differences()
         figures = self._run("figures").fetchone() or {}
         types = {field.name: field.type for field in DIFF_SCHEMA}
-        result = self._on_table("result", sync=sql.Literal(self._spec.sync))
+        diff, _ = copy_to_parquet(self._cursor, self._on_table("result", sync=sql.Literal(self._spec.sync)), types)
         return Undo(
-            diff=write_parquet(copy_out(self._cursor, result, types)),
+            diff=diff,
             objects=figures["objects"],
             restored=figures["restored"],
             live_before=figures["live_before"],
@@ -79,45 +81,54 @@ class PostgresRollingBack:
 
     def restore(self, undone: PublicationId, publication: Publication, run: RunId) -> None:
         """Write the rows and the ledger as they were; let both publications name each other."""
-        if self._spec.target.form == "history":
+        if self._has_history:
             self._add_versions(publication.applied_at)
         else:
             self._put_rows()
         facts = {"run": run, "publication": publication.id, "applied_at": publication.applied_at, "undone": undone}
         for query in ("remember_former", "bury_created", "add_events", "mark_undone"):
             self._run(query, **facts)
+        # The spec of a row that came before the publication may have declared other fields.
+        self._look()
+        self._run("remember_hashes")
 
     def _load(self, images: bytes) -> None:
         self._require_columns()
         self._run("create_images")
         table = read_parquet(images)
         places = pa.array(range(table.num_rows), pa.int32())
-        copy_in(self._cursor, "image", table.select(["key", "row", "ledger"]).append_column("position", places))
+        copy_in(self._cursor, "image", table.select(["key", "outcome", "row", "ledger"]).append_column("position", places))
         self._cursor.execute("analyze image")
 
     def _require_columns(self) -> None:
-        present = self._columns()
+        table, present = f"{self._table.schema}.{self._table.name}", self._columns()
         if missing := [name for name in self._declared() if name not in present]:
-            table = f"{self._table.schema}.{self._table.name}"
             raise TargetMismatch(
                 f"table {table} has lost columns that the publication to take back had written: {', '.join(missing)}. "
                 "Add them again first"
             )
+        if self._has_history is not (VALID_FROM in present):
+            raise TargetMismatch(f"table {table} had another form when the publication to take back was made")
 
     def _find_conflicts(self, undone: PublicationId) -> None:
         """Mark the images of objects that are not as the publication left them."""
+        self._look()
+        fields = sql.Literal([field.name for field in self._table.fields])
+        self._cursor.execute(self._on_table("find_conflicts", fields=fields), {"sync": self._spec.sync, "undone": undone})
+
+    def _look(self) -> None:
+        """Note what the table holds of the objects by now, hashed under this spec."""
         keys = [ObjectKey(row["key"]) for row in self._run("keys")]
-        has_history = self._spec.target.form == "history"
         rows = [
             (row.key, None if row.row_hash is None else "\\x" + row.row_hash.hex(), row.is_live)
             for row in held(self._connection, self._spec, self._table, keys)
-            if row.key is not None and (row.is_live or not has_history)
+            if row.key is not None and (row.is_live or not self._has_history)
         ]
+        self._run("forget_found")
         schema = pa.schema([("key", pa.string()), ("row_hash", pa.string()), ("is_live", pa.bool_())])
         columns = zip(*rows, strict=True) if rows else ([], [], [])
         copy_in(self._cursor, "found", pa.table(dict(zip(schema.names, map(list, columns), strict=True)), schema))
         self._cursor.execute("analyze found")
-        self._run("find_conflicts", undone=undone)
 
     def _conflicts(self) -> tuple[Conflict, ...]:
         return tuple(
@@ -134,7 +145,7 @@ class PostgresRollingBack:
             FieldChange(
                 field=field,
                 objects=objects,
-                samples=tuple((ObjectKey(row["key"]), _shown(row["old"]), _shown(row["new"])) for row in some),
+                samples=tuple((ObjectKey(row["key"]), cut(row["old"]), cut(row["new"])) for row in some),
             )
             for (field, objects), some in groupby(rows, key=lambda row: (row["field"], row["objects"]))
         )
@@ -161,14 +172,16 @@ class PostgresRollingBack:
             )
 
     def _add_versions(self, at: datetime) -> None:
-        names = [field.name for field in self._table.fields]
-        self._cursor.execute(
-            self._on_table(
-                "bring_in",
-                fields=sql.SQL(", ").join(map(sql.Identifier, names)),
-                values=sql.SQL(", ").join(sql.SQL("row ->> {}").format(sql.Literal(name)) for name in names),
+        fields = self._table.fields
+        # A text in a document keeps its quotes.
+        texts = [
+            sql.SQL("nullif((row -> {})::text, 'null')" if field.type.name is TypeName.JSON else "row ->> {}").format(
+                sql.Literal(field.name)
             )
-        )
+            for field in fields
+        ]
+        names = sql.SQL(", ").join(sql.Identifier(field.name) for field in fields)
+        self._cursor.execute(self._on_table("bring_in", fields=names, values=sql.SQL(", ").join(texts)))
         self._run("create_taken_out")
         self._table.delete(self._cursor, "taken_out", at)
         self._table.write(self._cursor, "incoming", at)
@@ -178,8 +191,9 @@ class PostgresRollingBack:
         return [row["name"] for row in rows]
 
     def _declared(self) -> list[str]:
-        marks = self._spec.target.form == "upsert" and self._spec.target.deletes == "soft"
-        return [*(field.name for field in self._table.fields), *([DELETED_AT] if marks else [])]
+        """Return the columns that a publication writes: of a history, those of the fields alone."""
+        own = [] if self._has_history else sorted(self._table.own)
+        return [*(field.name for field in self._table.fields), *own]
 
     def _on_table(self, query: str, **parts: sql.Composable) -> sql.Composed:
         key = sql.SQL("i.key")
@@ -203,13 +217,8 @@ def _sample(rows: list[DictRow]) -> ObjectSample:
         old_version=first["old_version"],
         version=first["version"],
         values=tuple(
-            ValueChange(field=row["field"], old=_shown(row["old"]), new=_shown(row["new"]))
+            ValueChange(field=row["field"], old=cut(row["old"]), new=cut(row["new"]))
             for row in rows
             if row["field"] is not None
         ),
     )
-
-
-def _shown(value: str | None) -> str | None:
-    """Return a value as long as people read it."""
-    return value if value is None or len(value) <= LONGEST_VALUE else value[: LONGEST_VALUE - 1] + "…"

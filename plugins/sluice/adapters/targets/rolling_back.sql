@@ -2,6 +2,7 @@
 -- What a publication overwrote, on its way back, and why some of it has to stay as it is; all of it ends with the transaction.
 create temporary table image (
     key text collate "C" primary key,
+    outcome text not null,
     position integer not null,
     row json,
     ledger json,
@@ -34,6 +35,10 @@ where n.nspname = %(schema)s and c.relname = %(table)s and a.attnum > 0 and not 
 -- The objects of the publication.
 select key from image order by key
 
+-- name: forget_found
+-- Forgets what was found in the table before.
+truncate found
+
 -- name: lock_rows
 -- Nobody changes the rows of the publication's objects from here on.
 select from image i join {table} t on {overwritten} for update of t
@@ -41,22 +46,30 @@ select from image i join {table} t on {overwritten} for update of t
 -- name: find_conflicts
 -- Objects that are not as the publication left them: another one changed them, or somebody changed the table. Of one that was
 -- taken back already nothing is left to take back: what was left alone then stays so.
--- A row that a soft deletion left and somebody removed is no conflict: all of it is in the image.
+-- A row that a soft deletion left and somebody removed is no conflict: all of it is in the image. One that is still there is
+-- compared with the image: what its hash is of, an older spec may have declared.
 update image i set conflict = c.conflict, changed_by = c.changed_by
 from (
     select
-        key,
+        i.key,
         case
             when o.publication <> %(undone)s or p.rolled_back_by is not null then 'published'
             when o.key is null or f.is_live is distinct from (o.state = 'live') and f.key is not null then 'altered'
             when f.key is null and o.state = 'live' then 'gone'
-            when f.key is not null and f.row_hash is distinct from o.row_hash then 'altered'
+            when f.key is not null and case
+                when i.outcome = 'deleted' then exists (
+                    select from {table} t cross join unnest({fields}::text[]) as field (name)
+                    where {overwritten}
+                        and nullif(to_jsonb(t.*) -> field.name, 'null') is distinct from nullif(i.row::jsonb -> field.name, 'null')
+                )
+                else f.row_hash is distinct from o.row_hash
+            end then 'altered'
         end as conflict,
         case when o.publication <> %(undone)s then o.publication else p.rolled_back_by end as changed_by
-    from image
+    from image i
     cross join (select rolled_back_by from sluice_ledger.publication where id = %(undone)s) p
-    left join found f using (key)
-    left join (select * from sluice_ledger.object where sync = %(sync)s) o using (key)
+    left join found f on f.key = i.key
+    left join sluice_ledger.object o on o.sync = %(sync)s and o.key = i.key
 ) c
 where c.key = i.key and c.conflict is not null
 
@@ -93,7 +106,7 @@ select
 insert into difference (key, field, place, is_change, old, new)
 select d.key, f.name, f.place, d.old is not null and d.new is not null, d.old ->> f.name, d.new ->> f.name
 from (
-    select i.key, to_jsonb(t) as old, i.row::jsonb as new
+    select i.key, to_jsonb(t.*) as old, i.row::jsonb as new
     from image i left join {table} t on {overwritten}
     where i.conflict is null
     offset 0
@@ -172,6 +185,12 @@ update sluice_ledger.object o set
     source_version = l.source_version, state = l.state, last_changed_run = %(run)s, publication = %(publication)s
 from image i cross join lateral json_populate_record(null::sluice_ledger.object, i.ledger) l
 where i.ledger is not null and o.sync = %(sync)s and o.key = i.key
+
+-- name: remember_hashes
+-- What a row hashes to under the spec of this run, which may not be the one that first brought it.
+update sluice_ledger.object o set row_hash = f.row_hash
+from image i join found f on f.key = i.key
+where i.ledger is not null and o.sync = %(sync)s and o.key = i.key and f.row_hash <> o.row_hash
 
 -- name: bury_created
 -- What the ledger did not know before leaves a tombstone, so that an older version cannot come in.

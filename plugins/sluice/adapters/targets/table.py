@@ -35,6 +35,10 @@ class TargetTable:
         """Wait for the lock of this table, and hold it until the transaction ends."""
         cursor.execute(_SQL["lock"], {"table": f"{self.schema}.{self.name}"})
 
+    def spell_alike(self, cursor: psycopg.Cursor[DictRow]) -> None:
+        """Let Postgres spell values one way, whatever the server prefers, until the transaction ends."""
+        cursor.execute(_SQL["spell_alike"])
+
     def exists(self, cursor: psycopg.Cursor[DictRow]) -> bool:
         """Whether the table is there."""
         return find_table(cursor, self._names) is not None
