@@ -2,17 +2,14 @@
 
 import re
 from collections.abc import Sequence
-from typing import Final
 
-import structlog
 from pydantic import ValidationError
 
-from sluice import log_events
 from sluice.errors import ArtifactCorrupt
 from sluice.flow.damage import note
-from sluice.flow.digest import content_digest
+from sluice.flow.review_artifacts import keep
 from sluice.model.airflow_names import dag_run_url
-from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
+from sluice.model.artifact import ArtifactKind, Pointer
 from sluice.model.evidence import Evidence
 from sluice.model.lifecycle import ShardStatus
 from sluice.model.review import Review
@@ -22,8 +19,6 @@ from sluice.model.spec import SyncSpec
 from sluice.packet.page import packet
 from sluice.ports import Services
 
-log: Final = structlog.get_logger()
-
 
 def with_packet(
     services: Services, spec: SyncSpec, run: Run, review: Review, *, evidence: Evidence, shards: Sequence[Shard]
@@ -31,10 +26,8 @@ def with_packet(
     """Return the review with the pointer to its packet, which is stored as long as its diff is."""
     failed = [shard for shard in shards if shard.status is not ShardStatus.SUCCEEDED]
     data = packet(spec, run, review, evidence, failed=failed, dag_run_url=dag_run_url(services.airflow_url, run.origin))
-    ref = ArtifactRef(sync=run.sync, run=run.id, kind=ArtifactKind.REPORT, variant=content_digest(data))
-    report = services.artifacts.put(ref, data, records=review.figures.writes, expires_at=review.diff.expires_at)
-    log.info(log_events.ARTIFACT_STORED, artifact=report.key, bytes=report.bytes)
-    services.pointers.add(report, run.token)
+    until = review.diff.expires_at
+    report = keep(services, run, ArtifactKind.REPORT, data, records=review.figures.writes, expires_at=until)
     return review.model_copy(update={"report": report})
 
 

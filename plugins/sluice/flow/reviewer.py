@@ -10,11 +10,12 @@ from sluice import log_events
 from sluice.checks.policy import Judgement, judge
 from sluice.errors import NothingToReview
 from sluice.flow.damage import intact, is_void, require_chunks
-from sluice.flow.digest import content_digest, review_digest
+from sluice.flow.digest import review_digest
 from sluice.flow.entering import Entry, entered
 from sluice.flow.evidence import gather
 from sluice.flow.packet import with_packet
 from sluice.flow.pinned_spec import pinned_spec
+from sluice.flow.review_artifacts import keep
 from sluice.flow.rows_artifacts import rejects_of, rows_artifacts, staged_artifacts
 from sluice.flow.turned_down import end_superseded
 from sluice.mapping.mapper import Mapper
@@ -24,7 +25,7 @@ from sluice.model.ledger import Outcome
 from sluice.model.lifecycle import RunStatus, ShardStatus, Step
 from sluice.model.reject import Reject
 from sluice.model.review import Figures, Review
-from sluice.model.run import Mode, Run
+from sluice.model.run import Run
 from sluice.model.shard import Shard
 from sluice.model.spec import SyncSpec
 from sluice.ports import DiffCounts, Diffing, DiffScope, Services
@@ -68,8 +69,11 @@ def review(services: Services, run_id: RunId) -> Review:
             entry.pulse.moved()
             data, counts = diffing.result()
             found = gather(services, diffing, entry, spec, arrived).model_copy(update={"schema_changes": schema_changes})
-        diff = _store(services, entry, ArtifactKind.DIFF, data, sum(counts.outcomes.values()))
-        evidence = _store(services, entry, ArtifactKind.EVIDENCE, found.model_dump_json().encode(), len(found.samples))
+        expires_at = services.clock.now() + entry.policy.artifact_ttl
+        told = sum(counts.outcomes.values())
+        diff = keep(services, run, ArtifactKind.DIFF, data, records=told, expires_at=expires_at)
+        data = found.model_dump_json().encode()
+        evidence = keep(services, run, ArtifactKind.EVIDENCE, data, records=len(found.samples), expires_at=expires_at)
         figures = _figures(counts, rejects, failed=len(shards) - len(arrived))
         judgement = judge(spec.review, figures, run, found.drifts)
         made = _made(services, run, diff=diff, evidence=evidence, figures=figures, judgement=judgement)
@@ -97,15 +101,6 @@ def _stage(
                 diffing.stage(key, seq, rows)
             entry.pulse.moved()
     diffing.stage_rejected([reject.key for reject in rejects if reject.key is not None])
-
-
-def _store(services: Services, entry: Entry, kind: ArtifactKind, data: bytes, records: int) -> Pointer:
-    run = entry.run
-    ref = ArtifactRef(sync=run.sync, run=run.id, kind=kind, variant=content_digest(data))
-    stored = services.artifacts.put(ref, data, records, services.clock.now() + entry.policy.artifact_ttl)
-    log.info(log_events.ARTIFACT_STORED, artifact=stored.key, bytes=stored.bytes)
-    services.pointers.add(stored, run.token)
-    return stored
 
 
 def _made(services: Services, run: Run, *, diff: Pointer, evidence: Pointer, figures: Figures, judgement: Judgement) -> Review:
@@ -160,9 +155,7 @@ def _map_again(services: Services, run: Run, spec: SyncSpec, shard: Shard, seq: 
 def _is_complete(run: Run, shards: list[Shard], rejects: list[Reject]) -> bool:
     """Whether an object that did not arrive is gone: only if all were asked for, and all that arrived could be named."""
     return (
-        run.mode is Mode.FULL
-        and not run.shards
-        and run.window is None
+        run.asks_for_all
         and all(shard.status is ShardStatus.SUCCEEDED for shard in shards)
         and all(reject.key is not None for reject in rejects)
     )

@@ -1,7 +1,5 @@
 """The review of a rollback: a run that takes a publication back comes in; what it would restore, for a person, goes out."""
 
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Final
 
 import structlog
@@ -11,18 +9,18 @@ from sluice.checks.policy import Judgement, judge
 from sluice.errors import ArtifactCorrupt, NotUndoable
 from sluice.flow.before_images import before_images, undone_publication
 from sluice.flow.damage import is_void, note
-from sluice.flow.digest import content_digest, review_digest
+from sluice.flow.digest import review_digest
 from sluice.flow.entering import Entry, entered
 from sluice.flow.packet import with_packet
 from sluice.flow.pinned_spec import pinned_spec
+from sluice.flow.review_artifacts import keep
 from sluice.flow.turned_down import end_superseded
-from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
+from sluice.model.artifact import ArtifactKind
 from sluice.model.base import ReviewId, RunId
 from sluice.model.evidence import Evidence, Profile
 from sluice.model.ledger import Outcome
 from sluice.model.lifecycle import RunStatus, Step, Verdict
 from sluice.model.review import Figures, Review
-from sluice.model.run import Run
 from sluice.model.spec import SyncSpec
 from sluice.model.undo import Conflict
 from sluice.ports import Services, Undo
@@ -77,12 +75,13 @@ def _keep(services: Services, entry: Entry, spec: SyncSpec, undo: Undo) -> Revie
     )
     judgement = judge(spec.review, figures, run) if undo.restored else Judgement(Verdict.AUTO_APPROVED)
     reasons = (*judgement.reasons, *_left_alone(undo)) if undo.restored else ()
-    diff = _store(services, run, _Part(ArtifactKind.DIFF, undo.diff, undo.restored), expires_at)
+    diff = keep(services, run, ArtifactKind.DIFF, undo.diff, records=undo.restored, expires_at=expires_at)
     if undo.conflicts:
-        lines = "\n".join(conflict.model_dump_json() for conflict in undo.conflicts).encode()
-        _store(services, run, _Part(ArtifactKind.CONFLICTS, lines, len(undo.conflicts), of=diff.ref.variant), expires_at)
+        lines, named = "\n".join(conflict.model_dump_json() for conflict in undo.conflicts).encode(), len(undo.conflicts)
+        keep(services, run, ArtifactKind.CONFLICTS, lines, records=named, expires_at=expires_at, of=diff.ref.variant)
     found = _evidence(undo)
-    evidence = _store(services, run, _Part(ArtifactKind.EVIDENCE, found.model_dump_json().encode(), 1), expires_at)
+    data = found.model_dump_json().encode()
+    evidence = keep(services, run, ArtifactKind.EVIDENCE, data, records=len(found.samples), expires_at=expires_at)
     digest = review_digest(run, diff, (), 0, reasons)
     made = Review(
         id=ReviewId(f"{run.id}.{digest[:8]}"),
@@ -127,21 +126,3 @@ def _evidence(undo: Undo) -> Evidence:
         shards=(),
         shards_in_all=0,
     )
-
-
-@dataclass(frozen=True)
-class _Part:
-    """An artifact of the review: of a diff that has this variant, if there may be several of one."""
-
-    kind: ArtifactKind
-    data: bytes
-    records: int
-    of: str = ""
-
-
-def _store(services: Services, run: Run, part: _Part, expires_at: datetime) -> Pointer:
-    ref = ArtifactRef(sync=run.sync, run=run.id, kind=part.kind, variant=part.of + content_digest(part.data))
-    pointer = services.artifacts.put(ref, part.data, records=part.records, expires_at=expires_at)
-    log.info(log_events.ARTIFACT_STORED, artifact=pointer.key, bytes=pointer.bytes)
-    services.pointers.add(pointer, run.token)
-    return pointer
