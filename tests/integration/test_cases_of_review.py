@@ -11,8 +11,9 @@ from sluice.model import rows
 from sluice.model.ledger import Outcome
 from sluice.model.lifecycle import RunStatus, Verdict
 from sluice.model.review import Choice
-from sluice.model.run import Mode
+from sluice.model.run import SYNC_MODES, Mode
 from sluice.ports import ConnectionInfo
+from tests.chaos.shop import Thing
 from tests.support.stall import Stall, hours, open_stall, price
 from tests.unit.mapping.workbench import map_records, rows_of, sync_spec
 
@@ -50,38 +51,87 @@ def test_an_empty_answer_deletes_nothing_and_a_true_mass_deletion_is_let_through
     assert len(stall.prices()) == 40
 
 
-def test_older_never_overwrites_newer_and_what_was_older_is_told(
-    tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo
-) -> None:
-    """The target holds v5; v3 arrives, then a delete at v4, then v6: it ends at v6, v3 and the delete are stale."""
-    fields = [
+WITH_DELETIONS = {
+    "object": {"key": ["id"], "version": "version", "deleted": "gone"},
+    "fields": [
         {"name": "id", "type": "text"},
         {"name": "price", "type": "numeric(10,2)"},
         {"name": "version", "type": "bigint"},
         {"name": "gone", "type": "boolean"},
         {"name": "updated_at", "type": "timestamptz"},
-    ]
-    policy = {
+    ],
+    "review": {
         "first_load": "auto-approve",
         "auto_approve": {"created": "100%", "changed": "100%", "deleted": "100%"},
         "block": {"deleted": "100%"},
-    }
-    spec = {"object": {"key": ["id"], "version": "version", "deleted": "gone"}, "fields": fields, "review": policy}
-    with open_stall(tmp_path, database, artifacts, spec) as stall:
-        stall.bring([price("a", 50, 5), price("b", 1, 1)])
-        for thing in (price("a", 30, 3), price("a", None, 4, gone=True), price("a", 60, 6)):
-            stall.bring([thing, price("b", 2, thing["version"])])
-        assert stall.prices() == {"a": 60.0, "b": 2.0}
-        told = [(event.outcome, event.source_version) for event in stall.events("a")]
-        assert told == [(Outcome.CREATED, 5), (Outcome.STALE, 3), (Outcome.STALE, 4), (Outcome.CHANGED, 6)]
+    },
+}
 
-        stall.bring([price("a", None, 8, gone=True), price("b", 3, 8)])
-        stall.bring([price("a", 70, 7), price("b", 4, 9)])
-        assert stall.prices() == {"b": 4.0}
-        assert [(event.outcome, event.source_version) for event in stall.events("a")][4:] == [
-            (Outcome.DELETED, 8),
-            (Outcome.STALE, 7),
-        ]
+
+@pytest.fixture
+def telling(tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo) -> Iterator[Stall]:
+    """A stall whose supplier says what is gone."""
+    with open_stall(tmp_path, database, artifacts, WITH_DELETIONS) as stall:
+        yield stall
+
+
+def told(stall: Stall, key: str) -> list[tuple[Outcome, int | None]]:
+    """Return what became of an object, with the version that came in."""
+    return [(event.outcome, event.source_version) for event in stall.events(key)]
+
+
+@pytest.mark.parametrize("mode", SYNC_MODES)
+def test_older_never_overwrites_newer_and_what_was_older_is_told(telling: Stall, mode: Mode) -> None:
+    """The target holds v5; v3 arrives, then a delete at v4, then v6: it ends at v6, v3 and the delete are stale."""
+    telling.bring([price("a", 50, 5)], mode)
+    for thing in (price("a", 30, 3), price("a", None, 4, gone=True), price("a", 60, 6)):
+        assert telling.bring([thing], mode).status is RunStatus.SUCCEEDED
+    assert telling.prices() == {"a": 60.0}
+    assert told(telling, "a") == [(Outcome.CREATED, 5), (Outcome.STALE, 3), (Outcome.STALE, 4), (Outcome.CHANGED, 6)]
+
+    telling.bring([price("a", None, 8, gone=True)], mode)
+    telling.bring([price("a", 70, 7)], mode)
+    assert telling.prices() == {}
+    assert told(telling, "a")[4:] == [(Outcome.DELETED, 8), (Outcome.STALE, 7)]
+
+
+def test_what_repeats_something_old_is_told_of_once(telling: Stall) -> None:
+    """A supplier that serves an old copy day after day fills no ledger, and makes no publication of nothing."""
+    telling.bring([price("a", 50, 5)])
+    for _ in range(3):
+        telling.bring([price("a", 30, 3)])
+    assert told(telling, "a") == [(Outcome.CREATED, 5), (Outcome.STALE, 3)]
+    assert len(telling.publications()) == 2
+
+
+@pytest.mark.parametrize(
+    ("before", "newer", "older", "left"),
+    [
+        ([price("a", 1, 5)], price("a", 1, 7), price("a", 2, 6), {"a": 1.0}),
+        (
+            [price("b", 1, 1), price("a", 1, 5), price("a", None, 6, gone=True)],
+            price("a", None, 9, gone=True),
+            price("a", 2, 8),
+            {"b": 1.0},
+        ),
+        ([price("b", 1, 1)], price("a", None, 4, gone=True), price("a", 2, 3), {"b": 1.0}),
+    ],
+    ids=["a version alone", "a later deletion of what is gone", "a deletion of what was never here"],
+)
+def test_a_newer_version_counts_though_it_changes_no_row(
+    telling: Stall, before: list[Thing], newer: Thing, older: Thing, left: dict[str, float]
+) -> None:
+    """The ledger learns of it at once, so that what is older and comes later is known to be old."""
+    for thing in before:
+        telling.bring([thing], Mode.INCREMENTAL)
+    rows_before = telling.prices()
+    telling.bring([newer], Mode.INCREMENTAL)
+    assert telling.prices() == rows_before
+    telling.bring([older], Mode.INCREMENTAL)
+    assert telling.prices() == left
+    assert told(telling, "a")[-1] == (Outcome.STALE, older["version"])
+    telling.bring([price("a", 3, 10)], Mode.INCREMENTAL)
+    assert telling.prices() == {**left, "a": 3.0}
 
 
 def test_there_and_back_again_is_two_changes(stall: Stall) -> None:

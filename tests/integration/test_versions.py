@@ -148,11 +148,12 @@ def test_within_a_run_the_newest_counts_and_then_the_last(plain: Table) -> None:
 
 
 def test_a_tombstone_is_no_absence(plain: Table) -> None:
-    """It deletes in a run that saw little; who was never held, or is gone already, is unchanged; all were seen."""
+    """It deletes in a run that saw little; who was never held is noted, who is gone already is unchanged; all were seen."""
     plain.bring(row("a", 1, 10), row("b", 1, 10), row("c", 1, 10))
     plain.bring(tombstone("b", 2))
     again = plain.review(tombstone("a", 2), tombstone("b", 2), tombstone("x", 2))
-    assert (counted(again), again.counts.seen, again.counts.unchanged, again.counts.vanished) == ({Outcome.DELETED: 1}, 3, 2, 0)
+    assert counted(again) == {Outcome.DELETED: 1, Outcome.REFRESHED: 1}
+    assert (again.counts.seen, again.counts.unchanged, again.counts.vanished, again.counts.noted) == (3, 1, 0, 1)
     whole = plain.review(tombstone("a", 2), complete=True)
     assert (counted(whole), whole.counts.seen, whole.counts.vanished) == ({Outcome.DELETED: 2}, 1, 1)
 
@@ -165,7 +166,7 @@ def test_ignored_deletions_are_counted(plain: Table) -> None:
 
 
 def test_the_ledger_knows_the_tombstone(plain: Table) -> None:
-    """Its version and bytes; a newer one is noted with the next publication, and an old row is behind it, then."""
+    """Its version and bytes; a newer one is noted, and an old row is behind it, then."""
     plain.bring(row("a", 1, 10))
     before = plain.ledger_of("a")
     plain.bring(tombstone("a", 2))

@@ -109,7 +109,7 @@ class SyncTasks:
         if review is not None and review.verdict in {Verdict.REJECTED, Verdict.SUPERSEDED}:
             raise AirflowSkipException(f"review {review.id} was {review.verdict}{by_whom(review)}: nothing is published")
         publication = publish(work.services, work.run_id, is_repeated=has_tries_left(work.context))
-        if publication is None or not publication.counts:
+        if publication is None or not publication.writes:
             raise AirflowSkipException("the target holds all of it already: nothing was left to publish")
         report: Report = {
             "publication": publication.id,

@@ -158,4 +158,5 @@ def _publication_drawn(account: Account) -> RenderableType:
     if publication is None:
         return printable("nothing published")
     counts = ", ".join(f"{count:,} {outcome}" for outcome, count in publication.counts.items() if count)
+    counts = counts or "newer versions of what the table holds already"
     return printable(f"publication {publication.id}, {publication.applied_at:%Y-%m-%d %H:%M:%SZ}: {counts}", "green")

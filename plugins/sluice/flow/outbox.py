@@ -64,7 +64,7 @@ def _due(services: Services, spec: SyncSpec, own: list[Call]) -> Iterator[tuple[
     keys = {call.key for call in own}
     for call in [*own, *(left for left in services.calls.left(spec.sync) if left.key not in keys)]:
         publication = ledger.publication_of(ReviewId(call.subject))
-        if publication is not None and publication.counts:
+        if publication is not None and publication.writes:
             yield call, publication
 
 

@@ -50,7 +50,7 @@ def publish(services: Services, run_id: RunId, *, is_repeated: bool = False) -> 
         publication = services.ledger(spec).publication_of(review.id)
         if publication is not None:
             log.info(log_events.PUBLICATION_FOUND, review=review.id, publication=publication.id)
-        elif review.figures.writes:
+        elif review.figures.publishes:
             outbox.prepare(services, entry, spec, review)
             publication = _apply(services, entry, spec, review)
         shards = services.shards.of(run_id)

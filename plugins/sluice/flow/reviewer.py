@@ -173,6 +173,7 @@ def _figures(counts: DiffCounts, rejects: list[Reject], failed: int) -> Figures:
         first_loaded=counts.first_loaded,
         vanished=counts.vanished,
         moved=counts.moved,
+        noted=counts.noted,
         outcomes=outcomes,
         shards_failed=failed,
     )

@@ -83,7 +83,7 @@ def _outcome(services: Services, run: Run, shards: list[Shard], review: Review |
 
 def _unfinished(services: Services, run: Run, review: Review) -> Failure | None:
     """Return what is missing of the publication of an approved review; None: nothing."""
-    if review.figures.writes and services.ledger(pinned_spec(services, run)).publication_of(review.id) is None:
+    if review.figures.publishes and services.ledger(pinned_spec(services, run)).publication_of(review.id) is None:
         return Failure(error="RunIncomplete", message=f"review {review.id} was not published")
     if run.step is Step.PUBLISH:
         message = f"review {review.id} is published, but not all that follows is done: go on with publishing"

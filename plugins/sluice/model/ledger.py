@@ -83,3 +83,8 @@ class Publication(Frozen):
     undoes: PublicationId | None = Field(default=None, description="the publication it took back")
     rolled_back_by: PublicationId | None = Field(default=None, description="the publication that took it back")
     applied_at: datetime
+
+    @property
+    def writes(self) -> int:
+        """How many rows of the target it changed; none where only the ledger had something to learn."""
+        return sum(self.counts.get(outcome, 0) for outcome in WRITING_OUTCOMES)

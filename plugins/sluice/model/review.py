@@ -32,12 +32,23 @@ class Figures(Frozen):
     conflicts: int = Field(
         default=0, ge=0, description="objects of the publication to take back that were changed since, and are left alone"
     )
+    noted: int = Field(
+        default=0,
+        ge=0,
+        description="objects that leave the table alone, and of which the ledger learns a newer version, or news of"
+        " an older one",
+    )
     outcomes: dict[Outcome, int]
     shards_failed: int = Field(default=0, ge=0)
 
     def count(self, outcome: Outcome) -> int:
         """Return how many objects have this outcome."""
         return self.outcomes.get(outcome, 0)
+
+    @property
+    def publishes(self) -> bool:
+        """Whether a publication would change anything, be it in the table or in the ledger alone."""
+        return bool(self.writes or self.noted)
 
     @property
     def writes(self) -> int:

@@ -120,6 +120,8 @@ class DiffCounts:
     """Objects the target holds and a complete run did not deliver, deletions or not; or that are ignored as said to be gone."""
     moved: int
     """Objects another shard delivered than the last time."""
+    noted: int
+    """Objects that leave the table alone, and of which the ledger has something to learn."""
     outcomes: Mapping[Outcome, int]
 
 

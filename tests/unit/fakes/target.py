@@ -155,6 +155,7 @@ class MemoryDiffing:
             moved=sum(
                 "seq" in entry and key in held and held[key].shard != entry["shard"] for key, entry in self.compared.items()
             ),
+            noted=0,
             outcomes={outcome: outcomes.count(outcome) for outcome in Outcome if outcome in outcomes},
         )
 

@@ -84,6 +84,7 @@ class PostgresDiffing:
         self._counts = None
         self._cursor.execute(_SQL["clear_comparison"])
         self._cursor.execute(_SQL["compare_delivered"], facts)
+        self._cursor.execute(_SQL["mark_told"], facts)
         self._cursor.execute(_SQL["compare_rejected"], facts)
         if scope.complete:
             self._cursor.execute(_SQL["compare_absent"], facts)
@@ -113,6 +114,7 @@ class PostgresDiffing:
             first_loaded=self._number("first_loaded"),
             vanished=sum(row["vanished"] for row in found.values()),
             moved=sum(row["moved"] for row in found.values()),
+            noted=sum(row["noted"] for row in found.values()),
             outcomes={Outcome(name): number for name, number in objects.items() if name != "vanished"},
         )
 

@@ -26,7 +26,8 @@ create temporary table compared (
     old_hash bytea,
     old_raw_hash bytea,
     old_version bigint,
-    old_shard text
+    old_shard text,
+    told boolean not null default false
 ) on commit drop
 
 -- name: reject
@@ -44,7 +45,8 @@ analyze staged
 
 -- name: compare_delivered
 -- Of each delivered object the highest version counts, ties go to the later page; older than the ledger's is stale. Who is said
--- to be gone is deleted, or counted alone where deletions are ignored; who was gone already is so as of the newer version.
+-- to be gone is deleted, or counted alone where deletions are ignored; who was gone already, or was never here, is so as of the
+-- newer version: what is older and comes later is stale then.
 insert into compared
 with latest as (
     select distinct on (key) * from staged order by key, version desc nulls last, seq desc, position desc, shard
@@ -52,7 +54,8 @@ with latest as (
 select
     l.key,
     case
-        when o.key is null then case when l.deleted then 'unchanged' else 'created' end
+        when o.key is null and not l.deleted then 'created'
+        when o.key is null then case when %(deletes)s and l.version is not null then 'refreshed' else 'unchanged' end
         when l.version < o.source_version then 'stale'
         when l.deleted and o.state = 'deleted' then case when l.version > o.source_version then 'refreshed' else 'unchanged' end
         when l.deleted then case when %(deletes)s then 'deleted' else 'vanished' end
@@ -65,6 +68,14 @@ select
     o.state, o.row_hash, o.raw_hash, o.source_version, o.shard
 from latest l
 left join sluice_ledger.object o on o.sync = %(sync)s and o.key = l.key
+
+-- name: mark_told
+-- A supplier that repeats something old is told of once.
+update compared c set told = true
+where c.outcome = 'stale' and exists (
+    select from sluice_ledger.object_event e
+    where e.sync = %(sync)s and e.key = c.key and e.outcome = 'stale' and e.source_version = c.version
+)
 
 -- name: compare_rejected
 -- What was delivered in no form that could be taken in.
@@ -95,17 +106,21 @@ order by shard, seq
 -- name: result
 -- The diff, in key order.
 select key, outcome, shard, seq, position, version, raw_hash, row_hash, old_state, old_hash, old_raw_hash, old_version, old_shard
-from compared where outcome not in ('unchanged', 'vanished') order by key
+from compared where outcome not in ('unchanged', 'vanished') and not told order by key
 
 -- name: outcomes
 -- The comparison, counted by outcome. Seen was what was delivered, in whatever form; vanished is what a run that saw everything
 -- did not deliver, or what is said to be gone where that is ignored; moved is what another shard delivered than the last time.
+-- Noted is what leaves the table alone, and is news for the ledger: it has to know the highest version, to tell what is older.
 select
     outcome,
     count(*) as objects,
     count(*) filter (where seq is not null or outcome = 'rejected') as seen,
     count(*) filter (where outcome = 'vanished' or (seq is null and outcome = 'deleted')) as vanished,
-    count(*) filter (where seq is not null and shard <> old_shard) as moved
+    count(*) filter (where seq is not null and shard <> old_shard) as moved,
+    count(*) filter (
+        where (outcome = 'stale' and not told) or (outcome = 'refreshed' and version is distinct from old_version)
+    ) as noted
 from compared group by outcome
 
 -- name: first_loaded

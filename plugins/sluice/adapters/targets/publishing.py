@@ -150,7 +150,7 @@ class PostgresPublishing:
             "transformer_version": run.transformer_version,
             "applied_at": publication.applied_at,
         }
-        for query in ("remember_rows", "remember_deletions", "refresh_hashes", "add_events"):
+        for query in ("remember_rows", "remember_deletions", "remember_tombstones", "refresh_hashes", "add_events"):
             self._run(query, **facts)
 
     def _shrink(self) -> None:

@@ -21,7 +21,7 @@ create temporary table approved (
     old_version bigint,
     old_shard text,
     is_tombstone boolean not null generated always as (
-        raw_hash is not null and (outcome = 'deleted' or (outcome = 'refreshed' and old_state = 'deleted'))
+        raw_hash is not null and (outcome = 'deleted' or (outcome = 'refreshed' and old_state is distinct from 'live'))
     ) stored
 ) on commit drop;
 create temporary table moved (
@@ -145,8 +145,17 @@ set state = 'deleted', last_changed_run = %(run)s, publication = %(publication)s
     raw_hash = coalesce(a.raw_hash, o.raw_hash), source_version = coalesce(a.version, o.source_version)
 from approved a where a.outcome = 'deleted' and o.sync = %(sync)s and o.key = a.key
 
+-- name: remember_tombstones
+-- Who was said to be gone before he ever came: what is older, and comes later, does not bring him in.
+insert into sluice_ledger.object (
+    sync, key, shard, raw_hash, row_hash, transformer_version, source_version, state, last_changed_run, publication
+)
+select %(sync)s, key, shard, raw_hash, row_hash, %(transformer_version)s, version, 'deleted', %(run)s, %(publication)s
+from approved where outcome = 'refreshed' and old_state is null order by key
+on conflict (sync, key) do nothing
+
 -- name: refresh_hashes
--- The same row in other bytes, or from another shard: noted along with a publication, never on its own account.
+-- The same row in other bytes, of a newer version, or from another shard.
 update sluice_ledger.object o
 set raw_hash = a.raw_hash, source_version = a.version, shard = a.shard, transformer_version = %(transformer_version)s
 from approved a where a.outcome = 'refreshed' and o.sync = %(sync)s and o.key = a.key

@@ -1,12 +1,12 @@
 """`sluice publications`: a sync in; what was published into its table, and what was taken back, out."""
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
-from sluice.cli.output import table
+from sluice.cli.output import numeral, table
 from sluice.cli.session import AsJson, Session, session_of
 from sluice.errors import NotFound, SpecInvalid, UsageInvalid
 from sluice.model.base import PublicationId
@@ -35,14 +35,18 @@ def publications(
 
     def draw(console: Console) -> None:
         columns = ["publication", "sync", "applied", "objects", "approved by", "run", "takes back", "taken back by"]
-        rows = [[p.id, p.sync, p.applied_at, counted(p), p.approved_by, p.run, p.undoes, p.rolled_back_by] for p in found]
-        console.print(table(columns, rows) if rows else "nothing was published")
+        console.print(table(columns, map(_listed, found)) if found else "nothing was published")
 
     output.result({"publications": found}, draw)
 
 
+def _listed(made: Publication) -> list[Any]:
+    undo = [numeral(made.undoes), numeral(made.rolled_back_by)]
+    return [numeral(made.id), made.sync, made.applied_at, counted(made), made.approved_by, made.run, *undo]
+
+
 def specs(session: Session, services: Services, sync: str | None) -> Iterator[SyncSpec]:
-    """Yield the spec of a sync, or those of all syncs whose spec can be used."""
+    """Yield the spec of a sync, or those of all syncs whose spec can be used; which ones cannot is said beside the result."""
     from sluice.adapters.spec_files import SpecFiles
 
     if sync is not None:
@@ -52,7 +56,7 @@ def specs(session: Session, services: Services, sync: str | None) -> Iterator[Sy
         try:
             yield services.spec(name)
         except SpecInvalid:
-            continue
+            session.output.note(f"{name} is left out, since its spec cannot be used: `sluice validate {name}` says why")
 
 
 def find_publication(session: Session, services: Services, publication: int, sync: str | None) -> tuple[SyncSpec, Publication]:
@@ -76,4 +80,4 @@ def find_publication(session: Session, services: Services, publication: int, syn
 
 def counted(publication: Publication) -> str:
     """Return how many objects a publication changed, by outcome."""
-    return ", ".join(f"{count:,} {outcome}" for outcome, count in publication.counts.items() if count)
+    return ", ".join(f"{count:,} {outcome}" for outcome, count in publication.counts.items() if count) or "newer versions alone"
