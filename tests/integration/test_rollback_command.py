@@ -143,7 +143,7 @@ def test_nothing_is_left_to_restore(sluice: CommandLine, hand: Callable[[str], R
 
 
 def test_publications_are_numbered_by_database(sluice: CommandLine, empty_database: ConnectionInfo) -> None:
-    """Where two databases have one of that number, its sync has to be named."""
+    """Where two databases have one of that number, its sync has to be named; who could not be looked at is told."""
     folder = sluice.project / "include/syncs"
     other = (folder / "hotels.yaml").read_text().replace("sync: hotels", "sync: others")
     (folder / "others.yaml").write_text(other.replace("connection: sluice_target", "connection: elsewhere"))
@@ -157,3 +157,8 @@ def test_publications_are_numbered_by_database(sluice: CommandLine, empty_databa
     assert "there is a publication 1 of hotels, others: name one of them with --sync" in refused.stderr
     assert sluice.ask("rollback", "1", "--yes", "--sync", "others")["takes_back"]["sync"] == "others"
     assert [made["sync"] for made in sluice.ask("publications", "others", "--limit", "1")["publications"]] == ["others"]
+
+    (folder / "others.yaml").write_text("sync: others")
+    missing = sluice.call("rollback", "9", "--yes")
+    assert missing.returncode == 1
+    assert missing.stderr.startswith("others is left out, since its spec cannot be used: `sluice validate others` says why\n")

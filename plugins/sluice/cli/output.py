@@ -99,6 +99,11 @@ def pairs(rows: Iterable[tuple[str, Any]]) -> Table:
     return drawn
 
 
+def numeral(number: int | None) -> str:
+    """Return a number that is a name, such as a publication's: without separators, as people have to type it."""
+    return "" if number is None else str(number)
+
+
 def spell(value: Any) -> str:
     """Return a value as people read it."""
     if value is None:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from sluice.cli.output import Output, as_json, printable, spell, table
+from sluice.cli.output import Output, as_json, numeral, printable, spell, table
 from sluice.model.ledger import Outcome
 
 
@@ -45,6 +45,11 @@ def test_json_holds_what_models_hold() -> None:
     assert json.loads(as_json(document)) == {"hash": "00ff", "for": "90m", "counts": {"created": 1}, "of": [1, None]}
     with pytest.raises(TypeError, match="object has no form in JSON"):
         as_json({"x": object()})
+
+
+def test_a_number_that_is_a_name_can_be_typed_as_it_stands() -> None:
+    """It has no separators; where there is none, nothing is shown."""
+    assert (numeral(1017), numeral(None)) == ("1017", "")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from sluice.cli.exits import ExitCode
-from sluice.cli.output import printable, table
+from sluice.cli.output import numeral, printable, table
 from sluice.cli.session import AsJson, session_of
 from sluice.model.reconciliation import Alteration, Difference, Reconciliation
 
@@ -73,7 +73,7 @@ def _draw(console: Console, found: Reconciliation) -> None:
 
 def _told(one: Alteration) -> list[object]:
     changes = "; ".join(f"{change.field}: {_shown(change.old)} → {_shown(change.new)}" for change in one.changes)
-    return [one.difference, one.key, one.publication, changes]
+    return [one.difference, one.key, numeral(one.publication), changes]
 
 
 def _shown(value: str | None) -> str:

@@ -6,7 +6,7 @@ import typer
 from rich.console import Console
 
 from sluice.cli.account import account_of, draw_account
-from sluice.cli.output import pairs, table
+from sluice.cli.output import numeral, pairs, table
 from sluice.cli.session import AsJson, Session, session_of
 from sluice.errors import NotFound, SpecInvalid, UsageInvalid
 from sluice.model.base import ObjectKey, RunId
@@ -80,7 +80,7 @@ def ledger(
                     ]
                 )
             )
-        rows = [[e.at, e.outcome, e.run, e.publication, e.old_hash, e.new_hash] for e in events]
+        rows = [[e.at, e.outcome, e.run, numeral(e.publication), e.old_hash, e.new_hash] for e in events]
         console.print(table(["at", "what", "run", "publication", "old row hash", "new row hash"], rows))
 
     output.result({"object": found, "events": events}, draw)

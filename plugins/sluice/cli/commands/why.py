@@ -6,10 +6,10 @@ from typing import Annotated, Any, Final
 import typer
 from rich.console import Console
 
-from sluice.cli.output import pairs, printable, table, write_exactly
+from sluice.cli.output import numeral, pairs, printable, table, write_exactly
 from sluice.cli.session import AsJson, session_of
 from sluice.errors import NotFound, UsageInvalid
-from sluice.model.evidence import LONGEST_VALUE
+from sluice.model.evidence import cut
 from sluice.model.explanation import Explanation, FieldOrigin, RawRecord, Trace
 
 _RAW_SHOWN: Final = 4_000
@@ -136,7 +136,7 @@ def _told(trace: Trace) -> list[Any]:
     what = f"{_what(trace)}: {trace.said}" if trace.said else _what(trace)
     version = trace.run.transformer_version if trace.run else None
     where = _address(trace.raw) if trace.raw else None
-    return [trace.event.at, what, trace.event.publication, _by(trace), trace.event.run, version, where]
+    return [trace.event.at, what, numeral(trace.event.publication), _by(trace), trace.event.run, version, where]
 
 
 def _what(trace: Trace) -> str:
@@ -174,9 +174,7 @@ def _address(record: RawRecord) -> str:
 
 
 def _shown(value: str | None) -> str:
-    if value is None:
-        return "null"
-    return value if len(value) <= LONGEST_VALUE else f"{value[:LONGEST_VALUE]}…"
+    return "null" if value is None else cut(value) or ""
 
 
 def _document(explained: Explanation) -> dict[str, Any]:
