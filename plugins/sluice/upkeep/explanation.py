@@ -27,8 +27,11 @@ def explain(services: Services, spec: SyncSpec, key: ObjectKey, limit: int) -> E
         around = ", ".join(ledger.near(spec.sync, key, _NEAR))
         where = f"in key order it would stand among {around}" if around else "nothing of this sync was published yet"
         raise NotFound(f"the ledger of {spec.sync} knows no object {key}: {where}", sync=spec.sync)
-    as_published = (pinned(services, known.last_changed_run) if known is not None else None) or spec
+    its_spec = pinned(services, known.last_changed_run) if known is not None else None
+    as_published = its_spec or spec
     row, trouble = _in_the_table(services, as_published, key)
+    if known is not None and its_spec is None:
+        trouble = trouble or _unclear(known, row)
     traces = _traces(services, spec, key, events[max(0, len(events) - limit) :])
     if known is not None and row is not None and row.row_hash == known.row_hash:
         traces = tuple(_with_values(seen, known, canonical(as_published, row.values)) for seen in traces)
@@ -53,6 +56,13 @@ def altered(known: LedgerObject | None, row: Held | None) -> str | None:
     if not is_live:
         return "others have marked its row as deleted"
     return "others have changed its row" if row.row_hash != known.row_hash else None
+
+
+def _unclear(known: LedgerObject, row: Held | None) -> str | None:
+    """Say that a row differs which another spec than today's may have made; None: it does not."""
+    if row is None or not row.is_live or known.state is ObjectState.DELETED or row.row_hash == known.row_hash:
+        return None
+    return "it is not as today's spec has it, and the one it was published under is gone: others may have changed it"
 
 
 def changes(spec: SyncSpec, published: Mapping[str, str | None], row: Held) -> tuple[ValueChange, ...]:
@@ -87,11 +97,18 @@ def _traces(services: Services, spec: SyncSpec, key: ObjectKey, events: Sequence
 
 def _with_values(seen: Trace, known: LedgerObject, values: dict[str, str | None]) -> Trace:
     """Let the table tell what a trace does not know any more."""
-    if seen.values is not None or not seen.is_written or seen.event.new_hash != known.row_hash:
+    if seen.values is not None or not _is_of(seen, known):
         return seen
     return with_row(seen, values)
 
 
 def _alterations(spec: SyncSpec, known: LedgerObject, row: Held, traces: Sequence[Trace]) -> tuple[ValueChange, ...]:
-    published = next((seen.values for seen in traces if seen.is_written and seen.event.new_hash == known.row_hash), None)
+    published = next((seen.values for seen in traces if _is_of(seen, known)), None)
     return changes(spec, published, row) if published is not None and row.is_live else ()
+
+
+def _is_of(seen: Trace, known: LedgerObject) -> bool:
+    """Whether a trace is of the row that the ledger knows: a rollback may have put it back under a spec of other fields."""
+    if not seen.is_written or seen.took_out:
+        return False
+    return seen.event.new_hash == known.row_hash or seen.event.publication == known.publication

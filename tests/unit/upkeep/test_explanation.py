@@ -63,11 +63,22 @@ def test_the_table_tells_what_state_and_artifacts_do_not_know_any_more() -> None
 
 def test_what_others_changed_does_not_stand_in_for_what_was_published() -> None:
     """The table's row is told as altered, and the published one as unknown."""
-    workshop = published(RunId("long-ago"))
+    workshop = published()
     assert workshop.target is not None
     workshop.target.altered.add(KEY)
     told = explain(workshop.services, workshop.spec, KEY, 20)
     assert (told.traces[0].values, told.altered, told.alterations) == (None, "others have changed its row", ())
+
+
+def test_nobody_is_accused_where_another_spec_may_have_made_the_row() -> None:
+    """Once the spec of its publication is gone, a row that differs need not have been edited."""
+    workshop = published(RunId("long-ago"))
+    assert workshop.target is not None
+    workshop.target.altered.add(KEY)
+    told = explain(workshop.services, workshop.spec, KEY, 20)
+    assert told.altered == (
+        "it is not as today's spec has it, and the one it was published under is gone: others may have changed it"
+    )
 
 
 def test_a_damaged_diff_is_gone_and_a_store_out_of_reach_is_not() -> None:
