@@ -235,7 +235,8 @@ def test_a_review_in_airflow_is_answered_there(sluice: CommandLine, waiting_in_a
         airflow.answers["GET", f"{path}/hitlDetails"] = (200, {"hitl_details": [asking()]})
         airflow.answers["PATCH", f"{path}/taskInstances/gate/-1/hitlDetails"] = (200, {"chosen_options": ["Reject"]})
         answered = sluice.ask("review", "reject", run, "--comment", "no")
-        assert airflow.asked[-1][2] == {"chosen_options": ["Reject"], "params_input": {"comment": "no"}}
+        form = {"comment": "no", "review_id": made}
+        assert airflow.asked[-1][2] == {"chosen_options": ["Reject"], "params_input": form}
         airflow.answers["GET", f"{path}/hitlDetails"] = (200, {"hitl_details": [asking(state="failed")]})
         assert "an answer changes nothing any more" in sluice.ask("review", "approve", run, code=1)["message"]
     assert (answered["run"], answered["answer"], answered["via"]) == (run, "reject", "airflow")
