@@ -107,6 +107,8 @@ def _end(account: UndoAccount) -> str:
         return f"publication {undone.id} is taken back already, by publication {undone.rolled_back_by}"
     if review is not None and review.verdict is Verdict.REJECTED:
         return "nothing was restored"
+    if review is not None and not review.figures.seen:
+        return f"publication {undone.id} changed no row: there is nothing to restore"
     if account.run.status is RunStatus.SUCCEEDED:
         return f"nothing is left to restore of publication {undone.id}: somebody has changed each of its objects since"
     failure = f": {account.run.failure.message}" if account.run.failure else ""
