@@ -92,6 +92,7 @@ ASKED: dict[str, Asked] = {
     "PostgresReviewStore.decide": Asked((REVIEW, a_decision()), NotFound),
     "PostgresReviewStore.get": Asked((REVIEW,), NotFound),
     "PostgresReviewStore.latest": Asked((RUN,), None),
+    "PostgresReviewStore.of": Asked((RUN,), []),
     "PostgresReviewStore.save": Asked((a_review("r1"), a_run()), NotFound),
     "PostgresReviewStore.superseded_by": Asked((REVIEW,), []),
     "PostgresReviewStore.waiting": Asked((), []),

@@ -1,14 +1,14 @@
 """Review policy: figures of a diff and drift in, verdict and reasons out."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
 from sluice.model.evidence import Drift
 from sluice.model.ledger import Outcome
-from sluice.model.lifecycle import Verdict
-from sluice.model.review import Choice, Decision, Figures
+from sluice.model.lifecycle import APPROVALS, Verdict
+from sluice.model.review import Choice, Decision, Figures, Review
 from sluice.model.run import Mode, ReviewMode, Run
 from sluice.model.scalars import Limit
 from sluice.model.spec import ReviewPolicy
@@ -39,6 +39,17 @@ def judge(policy: ReviewPolicy, figures: Figures, run: Run, drifts: Sequence[Dri
     if reasons := (*_wishes(policy, figures, run), *_doubts(policy, figures, run), *_drifted(policy, figures, drifts)):
         return Judgement(Verdict.NEEDS_HUMAN, reasons)
     return Judgement(Verdict.AUTO_APPROVED)
+
+
+def asked_again(judgement: Judgement, earlier: Iterable[Review]) -> Judgement:
+    """Return what is judged where a person has let an `earlier` review of the run pass that was not published.
+
+    What has changed since is for a person to look at, too, whatever policy alone would let pass.
+    """
+    decided = [review.decision for review in earlier if review.verdict in APPROVALS and review.decision]
+    if not decided or judgement.verdict is not Verdict.AUTO_APPROVED:
+        return judgement
+    return Judgement(Verdict.NEEDS_HUMAN, (f"it is not what {decided[0].by} let pass before: something has changed since",))
 
 
 def is_mass_deletion(policy: ReviewPolicy, figures: Figures) -> bool:

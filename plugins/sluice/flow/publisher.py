@@ -65,11 +65,15 @@ def publish(services: Services, run_id: RunId, *, is_repeated: bool = False) -> 
 
 
 def _apply(services: Services, entry: Entry, spec: SyncSpec, review: Review) -> Publication:
-    staged = staged_artifacts(services, entry.run.id)
-    if review.digest != review_digest(entry.run, review.diff, staged, review.figures.shards_failed, review.reasons):
-        raise ApprovalVoid(f"what is staged, or its spec, has changed since review {review.id}: {ApprovalVoid.__doc__}")
     target = services.target(spec)
     undone = entry.run.undoes
+    staged = staged_artifacts(services, entry.run.id)
+    changes = target.check() if undone is None else ()
+    told = (*review.reasons, *changes)
+    if review.digest != review_digest(entry.run, review.diff, staged, review.figures.shards_failed, told):
+        raise ApprovalVoid(
+            f"what is staged, its spec or its table has changed since review {review.id}: {ApprovalVoid.__doc__}"
+        )
     images = None if undone is None else before_images(services, undone_publication(services, spec, undone))
     while True:
         try:

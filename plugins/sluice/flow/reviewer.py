@@ -1,13 +1,13 @@
 """The review: rows artifacts of a run come in; a diff against the ledger, figures and a verdict go out."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import structlog
 
 from sluice import log_events
-from sluice.checks.policy import Judgement, judge
+from sluice.checks.policy import Judgement, asked_again, judge
 from sluice.errors import NothingToReview
 from sluice.flow.damage import intact, is_void, require_chunks
 from sluice.flow.digest import review_digest
@@ -76,7 +76,12 @@ def review(services: Services, run_id: RunId) -> Review:
         evidence = keep(services, run, ArtifactKind.EVIDENCE, data, records=len(found.samples), expires_at=expires_at)
         figures = _figures(counts, rejects, failed=len(shards) - len(arrived))
         judgement = judge(spec.review, figures, run, found.drifts)
-        made = _made(services, run, diff=diff, evidence=evidence, figures=figures, judgement=judgement)
+        made = _made(services, run, diff, figures, judgement, schema_changes=schema_changes)
+        earlier = services.reviews.of(run_id)
+        if made.id not in {review.id for review in earlier}:
+            unpublished = [review for review in earlier if services.ledger(spec).publication_of(review.id) is None]
+            made = _made(services, run, diff, figures, asked_again(judgement, unpublished), schema_changes=schema_changes)
+        made = made.model_copy(update={"evidence": evidence})
         return _keep(services, run, with_packet(services, spec, run, made, evidence=found, shards=shards))
 
 
@@ -103,8 +108,11 @@ def _stage(
     diffing.stage_rejected([reject.key for reject in rejects if reject.key is not None])
 
 
-def _made(services: Services, run: Run, *, diff: Pointer, evidence: Pointer, figures: Figures, judgement: Judgement) -> Review:
-    digest = review_digest(run, diff, staged_artifacts(services, run.id), figures.shards_failed, judgement.reasons)
+def _made(
+    services: Services, run: Run, diff: Pointer, figures: Figures, judgement: Judgement, *, schema_changes: Sequence[str]
+) -> Review:
+    staged = staged_artifacts(services, run.id)
+    digest = review_digest(run, diff, staged, figures.shards_failed, (*judgement.reasons, *schema_changes))
     return Review(
         id=ReviewId(f"{run.id}.{digest[:8]}"),
         run=run.id,
@@ -114,7 +122,6 @@ def _made(services: Services, run: Run, *, diff: Pointer, evidence: Pointer, fig
         reasons=judgement.reasons,
         verdict=judgement.verdict,
         diff=diff,
-        evidence=evidence,
         created_at=services.clock.now(),
     )
 

@@ -124,6 +124,9 @@ class ReviewStore(Protocol):
     def latest(self, run: RunId) -> Review | None:
         """Return the newest review of the run."""
 
+    def of(self, run: RunId) -> list[Review]:
+        """Return the reviews of the run, the newest first."""
+
     def waiting(self, sync: str | None = None) -> list[Review]:
         """Return the reviews that wait for a decision, oldest first."""
 

@@ -55,6 +55,11 @@ class MemoryReviewStore:
             of_run = [review for review in self._memory.reviews.values() if review.run == run]
             return self.get(of_run[-1].id) if of_run else None
 
+    def of(self, run: RunId) -> list[Review]:
+        """Return the reviews of the run, the newest first."""
+        with self._memory.lock:
+            return [review for review in self._memory.reviews.values() if review.run == run][::-1]
+
     def waiting(self, sync: str | None = None) -> list[Review]:
         """Return the reviews that wait for a decision, oldest first."""
         with self._memory.lock:

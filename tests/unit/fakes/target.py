@@ -44,11 +44,13 @@ class MemoryTarget:
     undos: list[Pointer] = field(default_factory=list)
     altered: set[ObjectKey] = field(default_factory=set)
     """Objects whose rows others have changed since."""
+    planned: tuple[str, ...] = ()
+    """What the next publication would do to the table itself."""
 
     def check(self) -> tuple[str, ...]:
         if self.trouble:
             raise self.trouble
-        return ()
+        return self.planned
 
     @contextmanager
     def held(self, keys: Sequence[ObjectKey] | None = None) -> "Iterator[Iterator[Held]]":

@@ -90,6 +90,49 @@ def test_a_shard_that_comes_in_after_the_approval_is_asked_about() -> None:
     assert (published.review, bench.held()) == (new.id, ["a", "c"])
 
 
+def test_what_a_person_let_pass_is_asked_about_again_though_policy_alone_would_let_it_pass() -> None:
+    """Whoever approved without deletions, or with a number in mind, did not mean what is there now."""
+    bench = Bench()
+    approved = bench.approve()
+    runs = bench.workshop.memory.runs
+    runs[RUN] = runs[RUN].model_copy(update={"review": ReviewMode.POLICY})
+    bench.workshop.bring_in(NORTH, ("a", MAY))
+    for _ in range(2):
+        with pytest.raises(ReviewWaiting):
+            redo.publish(bench.services, RUN)
+        assert redo.review(bench.services, RUN) == bench.latest()
+    assert bench.latest().reasons == ("it is not what ada let pass before: something has changed since",)
+    assert (bench.latest().id == approved.id, bench.held()) == (False, [])
+    bench.approve()
+    assert redo.publish(bench.services, RUN) is not None
+
+
+def test_what_was_published_meanwhile_is_no_reason_to_ask() -> None:
+    """A person let the first part pass, and it is in the table; the rest is for policy to judge."""
+    bench = Bench()
+    bench.approve()
+    redo.publish(bench.services, RUN)
+    runs = bench.workshop.memory.runs
+    runs[RUN] = runs[RUN].model_copy(update={"review": ReviewMode.POLICY})
+    bench.workshop.bring_in(NORTH, ("a", MAY))
+    assert redo.review(bench.services, RUN).verdict is Verdict.AUTO_APPROVED
+    redo.publish(bench.services, RUN)
+    assert bench.held() == ["a", "c"]
+
+
+def test_a_table_that_lacks_something_else_by_now_is_asked_about() -> None:
+    """An approval is of the statements that were shown, too."""
+    bench = Bench()
+    bench.target.planned = ("alter table hotels add column stars text",)
+    redo.review(bench.services, RUN)
+    bench.approve()
+    bench.target.planned = ("alter table hotels add column stars text", "alter table hotels add column rooms integer")
+    with pytest.raises(ReviewWaiting):
+        redo.publish(bench.services, RUN)
+    bench.approve()
+    assert redo.publish(bench.services, RUN) is not None
+
+
 def test_what_policy_lets_pass_is_published_without_asking() -> None:
     """A shard that came in late only makes the run whole."""
     bench = Bench(ReviewMode.POLICY)
@@ -100,7 +143,7 @@ def test_what_policy_lets_pass_is_published_without_asking() -> None:
     assert published is not None
     assert (published.review == first.id, bench.held()) == (False, ["a", "c"])
     repeated = [entry["message"] for entry in logs if entry["event"] == log_events.STEP_REPEATED]
-    assert repeated == [f"what is staged, or its spec, has changed since review {first.id}: {ApprovalVoid.__doc__}"]
+    assert repeated == [f"what is staged, its spec or its table has changed since review {first.id}: {ApprovalVoid.__doc__}"]
 
 
 def test_a_ledger_that_moved_is_held_against_the_run_again() -> None:

@@ -64,7 +64,7 @@ def test_an_approval_of_something_else_is_void(change: dict[str, object]) -> Non
     bench = Bench()
     runs = bench.workshop.memory.runs
     runs[RUN] = runs[RUN].model_copy(update=change)
-    with pytest.raises(ApprovalVoid, match="or its spec, has changed since review"):
+    with pytest.raises(ApprovalVoid, match="its spec or its table has changed since review"):
         bench.publish()
     assert (bench.target.rows, bench.marks()) == ({}, {})
     assert runs[RUN].status is RunStatus.RUNNING
@@ -86,7 +86,7 @@ def test_one_more_row_voids_the_approval() -> None:
     """Though the diff is as it was approved: nothing is written before all that is staged was reviewed."""
     bench = Bench(lost=NORTH)
     bench.workshop.bring_in(NORTH, ("in north", MAY))
-    with pytest.raises(ApprovalVoid, match="what is staged, or its spec, has changed"):
+    with pytest.raises(ApprovalVoid, match="what is staged, its spec or its table has changed"):
         bench.publish()
     assert (bench.target.rows, bench.target.ledger.published, bench.marks()) == ({}, [], {})
 

@@ -8,6 +8,12 @@ values (
 on conflict (id) do nothing
 returning id
 
+-- name: of_run
+-- All reviews of a run, the newest first.
+select review.*, choice, decided_by, via, comment, deletes_at_most, at
+from sluice_state.review left join sluice_state.decision on decision.review = review.id
+where review.run = %(run)s order by ordinal desc
+
 -- name: waiting_of
 -- The reviews of some runs that wait, locked, oldest first.
 select review.*, choice, decided_by, via, comment, deletes_at_most, at

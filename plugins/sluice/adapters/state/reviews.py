@@ -47,6 +47,11 @@ class PostgresReviewStore:
             row = connection.execute(_SQL["latest"], {"run": run}).fetchone()
             return review_from_row(row) if row else None
 
+    def of(self, run: RunId) -> list[Review]:
+        """Return the reviews of the run, the newest first."""
+        with self._database.transaction() as connection:
+            return [review_from_row(row) for row in connection.execute(_SQL["of_run"], {"run": run})]
+
     def waiting(self, sync: str | None = None) -> list[Review]:
         """Return the reviews that wait for a decision, oldest first."""
         with self._database.transaction() as connection:

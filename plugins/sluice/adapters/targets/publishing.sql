@@ -122,7 +122,10 @@ insert into sluice_ledger.publication (sync, review, run, counts, approved_by, u
 values (%(sync)s, %(review)s, %(run)s, %(counts)s, %(approved_by)s, %(undoes)s, %(undo_key)s, %(undo_sha256)s,
     greatest(
         clock_timestamp(),
-        (select max(applied_at) + interval '1 microsecond' from sluice_ledger.publication where sync = %(sync)s)
+        (
+            select applied_at + interval '1 microsecond' from sluice_ledger.publication
+            where sync = %(sync)s order by id desc limit 1
+        )
     ))
 returning *
 
