@@ -59,6 +59,17 @@ def test_why(places: Places, sluice: CommandLine) -> None:
     )
 
 
+def test_why_tells_as_undone_what_was_undone_of_this_object(places: Places, sluice: CommandLine) -> None:
+    """A rollback that left an object alone, since it had changed again, has undone nothing of it."""
+    places.bring('{"id": "a"}', '{"id": "b"}', by="ada")
+    places.bring('{"id": "a", "rooms": 2}', '{"id": "b", "rooms": 2}', by="ada")
+    places.bring('{"id": "a", "rooms": 3}', '{"id": "b", "rooms": 2}', by="ada")
+    undone, *_ = places.sql("select id from sluice_ledger.publication order by id offset 1")[0]
+    places.take_back(undone, by="ada")
+    assert "undone" not in printed(sluice, "why", "places", "a").decode()
+    assert "changed, and undone by publication" in printed(sluice, "why", "places", "b").decode()
+
+
 def test_reconcile(places: Places, sluice: CommandLine) -> None:
     """A script learns from the exit code whether the table is in step, a person what is not."""
     places.bring(SENT)

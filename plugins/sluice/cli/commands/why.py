@@ -73,7 +73,12 @@ def _draw(console: Console, explained: Explanation) -> None:
     if origins := explained.origins:
         rows = [[origin.field, _shown(origin.value), *_dated(explained, origin)] for origin in origins]
         console.print(table(["field", "value", "since publication", "by", "run"], rows))
-    console.print(table(["at", "what", "publication", "by", "run", "transformer", "from"], map(_told, explained.traces)))
+    console.print(
+        table(
+            ["at", "what", "publication", "by", "run", "transformer", "from"],
+            [_told(explained, seen) for seen in explained.traces],
+        )
+    )
     if explained.earlier:
         console.print(f"{explained.earlier:,} older events are not shown: see --limit")
     _draw_gone(console, explained.traces)
@@ -132,18 +137,19 @@ def _draw_raw(console: Console, record: RawRecord | None) -> None:
         console.print(f"… {len(record.data) - _RAW_SHOWN:,} bytes more: --raw prints all of them")
 
 
-def _told(trace: Trace) -> list[Any]:
-    what = f"{_what(trace)}: {trace.said}" if trace.said else _what(trace)
+def _told(explained: Explanation, trace: Trace) -> list[Any]:
+    what = f"{_what(explained, trace)}: {trace.said}" if trace.said else _what(explained, trace)
     version = trace.run.transformer_version if trace.run else None
     where = _address(trace.raw) if trace.raw else None
     return [trace.event.at, what, numeral(trace.event.publication), _by(trace), trace.event.run, version, where]
 
 
-def _what(trace: Trace) -> str:
+def _what(explained: Explanation, trace: Trace) -> str:
+    """Say what became of the object; what took the publication back may have left this object alone."""
     event, publication = trace.event, trace.publication
     if publication is not None and publication.undoes is not None:
         return f"{'put back' if event.new_hash else 'taken out'}, since publication {publication.undoes} was undone"
-    if publication is not None and publication.rolled_back_by is not None:
+    if publication is not None and explained.trace_of(publication.rolled_back_by) is not None:
         return f"{event.outcome}, and undone by publication {publication.rolled_back_by}"
     return event.outcome.value
 
