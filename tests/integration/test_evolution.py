@@ -216,6 +216,27 @@ def test_what_would_fail_later_is_refused_at_review(table: Table, made: str, tol
     assert told in refusal(table.target.check)
 
 
+@pytest.mark.parametrize("moved", [False, True], ids=["renamed", "another-in-the-spec"])
+def test_a_table_that_is_gone_is_not_made_anew_with_a_part_of_its_rows(table: Table, moved: bool) -> None:
+    """What did not change would be missing for good; forgotten, all of it comes in as new, and deletions stay known."""
+    table.bring(inn("b"))
+    table.bring(inn("a"), complete=True)
+    if moved:
+        table.respec(spec(table="shop.lodgings"))
+    else:
+        table.hand.execute("alter table shop.inns rename to lodgings")
+    with pytest.raises(TargetMismatch) as refused:
+        table.target.check()
+    what, statement = refused.value.message.splitlines()[-1].split(": delete ")
+    assert what == "it is missing, and held 1 objects: give it its name back, or forget them before a full run"
+    with pytest.raises(TargetMismatch, match="it is missing, and held 1 objects"):
+        table.bring(inn("a", rooms=8))
+    table.hand.execute(f"delete {statement}".encode())
+    assert table.hand.execute("select key, state from sluice_ledger.object").fetchall() == [("b", "deleted")]
+    table.bring(inn("a"))
+    assert table.hand.execute(f"select id from shop.{'lodgings' if moved else 'inns'}".encode()).fetchall() == [("a",)]
+
+
 def test_an_included_column_and_an_identity_by_default_do_no_harm(table: Table) -> None:
     """What an insert gets along with is no difference."""
     table.hand.execute(

@@ -110,6 +110,14 @@ class Evolution:
             yield from self._comments(table)
 
     def _creation(self, cursor: psycopg.Cursor[DictRow]) -> Iterator[Difference]:
+        if published := self._published(cursor):
+            # A new table would get what has changed since, and never the rest.
+            forget = sql.SQL("delete from sluice_ledger.object where sync = {} and state = 'live'").format(
+                sql.Literal(self._spec.sync)
+            )
+            what = f"it is missing, and held {published:,} objects: give it its name back, or forget them before a full run"
+            yield Difference(what, forget)
+            return
         place = find_place(cursor, self._names)
         what = "it is missing" if place.may_create else f"it is missing, and {place.role} may not make it"
         for statement in creation(self._spec, self._names, self._form, with_schema=not place.has_schema):
@@ -219,6 +227,10 @@ class Evolution:
             key=listed(self._form.key),
         )
         return Difference(what, mend)
+
+    def _published(self, cursor: psycopg.Cursor[DictRow]) -> int:
+        row = cursor.execute(_SQL["published"], {"sync": self._spec.sync}).fetchone()
+        return int(row["objects"]) if row else 0
 
     def _has_rows(self, cursor: psycopg.Cursor[DictRow]) -> bool:
         row = cursor.execute(sql.SQL("select exists (select from {}) as has_rows").format(self._names.identifier)).fetchone()

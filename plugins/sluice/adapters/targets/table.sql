@@ -36,6 +36,10 @@ from pg_catalog.pg_class c
 join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 where n.nspname = %(schema)s and c.relname = %(table)s
 
+-- name: published
+-- How many objects the ledger says the table holds.
+select count(*) as objects from sluice_ledger.object where sync = %(sync)s and state = 'live'
+
 -- name: columns
 -- The columns of a table, and what a type cannot be changed under.
 select
