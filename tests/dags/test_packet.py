@@ -7,6 +7,9 @@ from markdown_it import MarkdownIt
 
 from sluice.adapters.spec_files import SpecFiles
 from sluice.airflow_glue.packet import markdown_text, review_body, review_subject
+from sluice.airflow_glue.run_ids import run_id_of
+from sluice.errors import DecisionRefused
+from sluice.flow.gate import require_allowed
 from sluice.model.airflow_names import ANSWERS
 from sluice.model.artifact import ArtifactKind
 from sluice.model.evidence import Drift, Measure
@@ -14,8 +17,9 @@ from sluice.model.ledger import Outcome
 from sluice.model.lifecycle import Verdict
 from sluice.model.review import Figures
 from tests.support.evidence import some_evidence
-from tests.support.nouns import a_pointer, a_review, a_run
+from tests.support.nouns import a_decision, a_pointer, a_review, a_run
 from tests.support.servers import PROJECT
+from tests.unit.flow.workshop import Workshop
 
 FIGURES = Figures(seen=1234, unchanged=1000, live_before=1300, outcomes={Outcome.CREATED: 34, Outcome.DELETED: 5})
 SPEC = SpecFiles(PROJECT / "include").sync("hotels")
@@ -73,6 +77,18 @@ def test_the_body_has_reasons_figures_and_where_to_look() -> None:
     assert all(label in text for label in ANSWERS.values())
     page = f"{AIRFLOW}/sluice/dags/sluice_hotels/reviews/run.digest"
     assert [href for kind, href in marks(text) if kind == "link_open"] == [f"{page}/packet", page]
+
+
+def test_a_refusal_is_read_to_its_end() -> None:
+    """What to answer instead comes last, after a review with the longest name there is."""
+    workshop = Workshop()
+    figures = Figures(seen=0, unchanged=0, live_before=1_000_000, outcomes={Outcome.DELETED: 1_000_000})
+    run = workshop.begin()
+    review = a_review(f"{run_id_of('sluice_hotels', 'x' * 250)}.31ea43f1", run=run.id, figures=figures)
+    with pytest.raises(DecisionRefused) as refused:
+        require_allowed(workshop.services, workshop.services.reviews.save(review, run), a_decision())
+    shown = markdown_text(refused.value.message).replace("\\", "")
+    assert shown.endswith("approve with deletes_at_most 1000000 or more, approve without deletions, or reject")
 
 
 def test_evidence_is_told_in_short() -> None:

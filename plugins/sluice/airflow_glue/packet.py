@@ -21,7 +21,8 @@ from sluice.packet.words import VERDICTS, counts_of, spelled
 _MARKUP: Final = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~&])")
 _LONGEST_VALUE: Final = 60
 """Characters of a value: the packet has more of it."""
-_LONGEST_SENTENCE: Final = 240
+_LONGEST_SENTENCE: Final = 480
+"""Characters: a refusal that names a review and what to do instead is read to its end."""
 _REASONS: Final = 8
 _STATEMENTS: Final = 5
 _FIELDS: Final = 5

@@ -53,6 +53,18 @@ def test_airflow_gets_no_answer_about_a_review_that_waits_no_longer() -> None:
         _is_new(workshop.services, approved, NO)
 
 
+def test_an_approval_that_counts_no_more_is_not_taken_for_an_answer() -> None:
+    """What was approved has changed since, so the run waits again: for the answer about another review."""
+    workshop, review = reviewed()
+    services = workshop.services
+    approved = services.reviews.decide(review.id, a_decision())
+    services.reviews.save(a_review("r2", verdict=Verdict.NEEDS_HUMAN), services.runs.get(review.run))
+    for answer in (YES, NO):
+        with pytest.raises(IllegalTransition, match="was approved, which counts no more: its run asks about review r2 by now"):
+            _is_new(services, approved, answer)
+    assert _is_new(services, services.reviews.get(ReviewId("r2")), YES)
+
+
 def test_when_a_review_expires() -> None:
     """As the spec of its run says; unknown, where that spec is gone."""
     workshop, review = reviewed()

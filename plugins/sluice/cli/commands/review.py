@@ -219,7 +219,7 @@ def _answer(session: Session, name: str, answer: Answer) -> None:
         found = find_review(services, name)
         run = services.runs.get(found.run)
         if run.origin.is_airflow:
-            code = _answer_in_airflow(session, run, found.id, answer, is_new=_is_new(services, found, answer))
+            code = _answer_in_airflow(session, run, found, answer, is_new=_is_new(services, found, answer))
         else:
             code = _answer_here(session, services, found, answer.decision(services, by=os_user(), via="cli"))
     raise typer.Exit(code)
@@ -236,6 +236,12 @@ def _is_new(services: Services, found: Review, answer: Answer) -> bool:
     if found.verdict in WAITING_VERDICTS:
         require_allowed(services, found, answer.decision(services, by="", via="airflow"))
         return True
+    newest = services.reviews.latest(found.run)
+    if newest is not None and newest.id != found.id and newest.verdict in WAITING_VERDICTS:
+        raise IllegalTransition(
+            f"review {found.id} was {found.verdict}, which counts no more: its run asks about review {newest.id} by now, "
+            "so decide about that one"
+        )
     if found.decision is not None and found.decision.choice is answer.choice:
         return False
     successor = None
@@ -245,18 +251,24 @@ def _is_new(services: Services, found: Review, answer: Answer) -> bool:
     raise IllegalTransition(no_longer_waits(found, successor))
 
 
-def _answer_in_airflow(session: Session, run: Run, review: ReviewId, answer: Answer, *, is_new: bool) -> ExitCode:
+def _answer_in_airflow(session: Session, run: Run, found: Review, answer: Answer, *, is_new: bool) -> ExitCode:
     from sluice.adapters.airflow_api import AirflowApi
     from sluice.model.airflow_names import ANSWERS, dag_run_url
 
     with AirflowApi(session.airflow_connection()) as api:
         if is_new:
-            api.answer_gate(run.origin, review, answer.choice, answer.comment, answer.deletes_at_most)
+            api.answer_gate(run.origin, found.id, answer.choice, answer.comment, answer.deletes_at_most)
         url = dag_run_url(api.base, run.origin)
     document: dict[str, Any] = {"run": run.id, "answer": answer.choice.value, "via": "airflow", "url": url}
-    text = f"{'answered' if is_new else 'it was answered'} {ANSWERS[answer.choice]!r} in Airflow, where the run goes on: {url}"
+    text = f"answered {ANSWERS[answer.choice]!r} in Airflow, where the run goes on: {url}"
+    if not is_new:
+        text = f"review {found.id} is {found.verdict} already{_decided_by(found)}: {url}"
     session.output.result(document, lambda console: console.print(printable(text, "green"), soft_wrap=True))
     return ExitCode.DONE
+
+
+def _decided_by(review: Review) -> str:
+    return f", by {review.decision.by}" if review.decision else ""
 
 
 def _answer_here(session: Session, services: Services, found: Review, decision: Decision) -> ExitCode:
