@@ -41,6 +41,24 @@ def test_saving_again_returns_the_decision_that_was_given_meanwhile(stores: Stor
     assert decided.decision == a_decision()
 
 
+def test_the_same_answer_with_another_number_is_another_answer(stores: Stores, run: Run) -> None:
+    """A number that was let through stands; to repeat the answer without one changes nothing."""
+    stores.reviews.save(a_review("r1"), run)
+    decided = stores.reviews.decide(ReviewId("r1"), a_decision(deletes_at_most=39))
+    assert stores.reviews.decide(ReviewId("r1"), a_decision()) == decided
+    with pytest.raises(IllegalTransition):
+        stores.reviews.decide(ReviewId("r1"), a_decision(deletes_at_most=40))
+    assert stores.reviews.get(ReviewId("r1")) == decided
+
+
+def test_all_reviews_of_a_run_are_told_the_newest_first(stores: Stores, run: Run) -> None:
+    """Those of other runs are not among them."""
+    for name in ("r1", "r2"):
+        stores.reviews.save(a_review(name), run)
+    assert [review.id for review in stores.reviews.of(RUN)] == ["r2", "r1"]
+    assert stores.reviews.of(RunId("run-9")) == []
+
+
 def test_a_newer_review_of_the_run_supersedes_what_waits(stores: Stores, run: Run) -> None:
     """Only the newest question is open; answers that were given stand."""
     stores.reviews.save(a_review("r1"), run)

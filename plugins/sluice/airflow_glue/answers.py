@@ -58,12 +58,14 @@ def _choice(chosen: Any) -> Choice:
 
 
 def _who(user: Any, approvers: tuple[str, ...]) -> str:
-    """Return the name of who answered; ids alone tell whether he may, since people choose their names themselves."""
+    """Return who answered, with the id where the name is another: people choose their names, and only ids tell who may."""
     known = user if isinstance(user, Mapping) else {}
-    name = _storable(known.get("name") or known.get("id") or "unknown")
+    who = _storable(known.get("name") or known.get("id") or "unknown")
+    if known.get("id") and known["id"] != known.get("name", known["id"]):
+        who = f"{who} ({_storable(known['id'])})"
     if approvers and str(known.get("id")) not in approvers:
-        raise DecisionRefused(f"{name} is none of those who may decide: {', '.join(approvers)}")
-    return name
+        raise DecisionRefused(f"{who} is none of those who may decide: {', '.join(approvers)}")
+    return who
 
 
 def _checked_comment(form: Any) -> str:

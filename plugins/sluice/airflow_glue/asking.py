@@ -122,7 +122,10 @@ class AskingStep(HITLOperator):
             if answered is not None and answered.id != review_id:
                 # This try's question has the words of the review that was answered.
                 self._ask_again(place, context, review_id, f"it was about review {answered.id}, and this is another one by now")
-            self._ask(place, context, review_id)
+            if place.services.reviews.get(review_id).verdict in WAITING_VERDICTS:
+                self._ask(place, context, review_id)
+            # It was decided, or a newer one has taken its place, while the step was about to ask.
+            return self.work(place, answered)
 
     def _ask(self, place: Workplace, context: Context, review_id: ReviewId) -> NoReturn:
         from sluice.flow.packet import evidence_of

@@ -17,7 +17,7 @@ from sluice.flow.review_artifacts import keep
 from sluice.flow.turned_down import end_superseded
 from sluice.model.artifact import ArtifactKind
 from sluice.model.base import ReviewId, RunId
-from sluice.model.evidence import Evidence, Profile
+from sluice.model.evidence import Evidence, Profile, cut
 from sluice.model.ledger import Outcome
 from sluice.model.lifecycle import RunStatus, Step, Verdict
 from sluice.model.review import Figures, Review
@@ -110,7 +110,7 @@ def _keep(services: Services, entry: Entry, spec: SyncSpec, undo: Undo) -> Revie
 def _left_alone(undo: Undo) -> tuple[str, ...]:
     if not undo.conflicts:
         return ()
-    named = "; ".join(f"{conflict.key}: {conflict.why}" for conflict in undo.conflicts[:_CONFLICTS_NAMED])
+    named = "; ".join(f"{cut(conflict.key)}: {conflict.why}" for conflict in undo.conflicts[:_CONFLICTS_NAMED])
     more = f"; and {len(undo.conflicts) - _CONFLICTS_NAMED:,} more" if len(undo.conflicts) > _CONFLICTS_NAMED else ""
     return (f"{len(undo.conflicts):,} of {undo.objects:,} objects were changed since, and are left alone: {named}{more}",)
 

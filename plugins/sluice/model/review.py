@@ -96,6 +96,10 @@ class Decision(Frozen):
             raise ValueError("policy decides about nothing but what nobody answers")
         return self
 
+    def answers_as(self, other: "Decision") -> bool:
+        """Whether the other one says the same: it lets through as many deletions, or leaves that open."""
+        return self.choice is other.choice and other.deletes_at_most in (None, self.deletes_at_most)
+
 
 class Review(Frozen):
     """The diff of a run against the ledger, bound to exactly what was staged."""

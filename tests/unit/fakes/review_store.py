@@ -75,7 +75,7 @@ class MemoryReviewStore:
         """Record the decision and move the verdict."""
         with self._memory.lock:
             present = self.get(review)
-            if present.decision is not None and present.decision.choice is decision.choice:
+            if present.decision is not None and present.decision.answers_as(decision):
                 return present
             if present.verdict not in WAITING_VERDICTS:
                 raise IllegalTransition(no_longer_waits(present, self._memory.reviews.get(present.superseded_by or review)))

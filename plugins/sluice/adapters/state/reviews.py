@@ -69,7 +69,7 @@ class PostgresReviewStore:
             connection.execute(_SQL["lock_run"], {"id": review})
             row = connection.execute(_SQL["decide"], {"id": review, **transition(event)}).fetchone()
             present = _get(connection, review)
-            if row is None and present.decision is not None and present.decision.choice is decision.choice:
+            if row is None and present.decision is not None and present.decision.answers_as(decision):
                 return present
             if row is None:
                 raise IllegalTransition(
