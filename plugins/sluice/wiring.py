@@ -16,7 +16,6 @@ from sluice.adapters.ledger.store import PostgresLedger
 from sluice.adapters.metrics import LoggedMetrics
 from sluice.adapters.postgres import Database
 from sluice.adapters.probes import PostgresProbe
-from sluice.adapters.sources.rest import RestSource
 from sluice.adapters.spec_files import SpecFiles
 from sluice.adapters.state import (
     PostgresAlertStore,
@@ -35,7 +34,6 @@ from sluice.adapters.state import (
     PostgresWatermarkStore,
 )
 from sluice.adapters.state.database import StateDatabase
-from sluice.adapters.targets.postgres import PostgresTarget
 from sluice.adapters.webhooks import HttpWebhook
 from sluice.errors import SpecInvalid, StateUnavailable, TargetUnavailable
 from sluice.guard.breaker import SharedBreaker
@@ -45,7 +43,7 @@ from sluice.model.connections import ARTIFACTS, STATE
 from sluice.model.spec import SyncSpec
 from sluice.model.stage import StagePolicy
 from sluice.model.state_class import StateClass
-from sluice.ports import Connections, Metrics, Services, Source
+from sluice.ports import Connections, Metrics, Services, Source, Target
 from sluice.settings import Settings
 from sluice.upkeep.examination import Examined
 
@@ -94,8 +92,15 @@ def open_services(
             )
 
         def source(spec: SyncSpec, policy: StagePolicy) -> Source:
+            from sluice.adapters.sources.rest import RestSource
+
             info = connections.get(spec.source.connection)
             return RestSource(spec.source, info, policy, lambda host: restraint(host, spec.stage, policy))
+
+        def target(spec: SyncSpec) -> Target:
+            from sluice.adapters.targets.postgres import PostgresTarget
+
+            return PostgresTarget(target_database(spec.target.connection), spec)
 
         state = Database(connections.get(STATE), StateUnavailable)
         stack.callback(state.close)
@@ -130,7 +135,7 @@ def open_services(
             codec=ZstdChunkCodec(),
             source=source,
             ledger=lambda spec: PostgresLedger(target_database(spec.target.connection)),
-            target=lambda spec: PostgresTarget(target_database(spec.target.connection), spec),
+            target=target,
             spec=specs.sync,
             policy=specs.policy,
             calls=PostgresCallStore(control_state),

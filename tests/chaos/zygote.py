@@ -8,12 +8,15 @@ import socket
 import sys
 from multiprocessing.connection import Connection
 
-import boto3  # noqa: F401 - loaded here, it need not be loaded by every worker
-import psycopg_pool  # noqa: F401
+import psycopg_pool  # noqa: F401 - loaded here, it need not be loaded by every worker
 import pyarrow.csv
 import pyarrow.parquet  # noqa: F401
 import stamina  # noqa: F401
 
+import sluice.adapters.sources.rest
+import sluice.adapters.targets.postgres  # noqa: F401
+from sluice.adapters.artifacts.s3 import S3ArtifactStore
+from sluice.ports import ConnectionInfo
 from tests.chaos.worker import work
 
 LARGEST_ERRAND = 1 << 20
@@ -23,6 +26,7 @@ def main(fd: int) -> None:
     """Fork workers until the test session closes the socket."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them: their wires tell
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started them ends them
+    _ = S3ArtifactStore(ConnectionInfo("", "aws", None, None, "a", "b", None, {"bucket": "none"}))._client  # as above
     gc.freeze()
     with socket.socket(fileno=fd) as orders:
         orders.sendall(b"ready")

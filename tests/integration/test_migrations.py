@@ -10,8 +10,9 @@ from typing import get_args
 import psycopg
 import pytest
 
-from sluice.adapters.migrate import ADVISORY_LOCK, Schema, upgrade
+from sluice.adapters.migrate import ADVISORY_LOCK, upgrade
 from sluice.adapters.postgres import Database, conninfo
+from sluice.adapters.schemas import Schema
 from sluice.errors import Retryable, SchemaOutdated, StateTooNew, StateUnavailable, TargetUnavailable
 from sluice.model.state_class import TABLES
 from sluice.ports import ConnectionInfo

@@ -5,7 +5,6 @@ from typing import Final
 import structlog
 
 from sluice import log_events
-from sluice.adapters.airflow_api import AirflowApi
 from sluice.errors import ConnectionInvalid, SluiceError
 from sluice.model.base import ReviewId
 from sluice.model.connections import AIRFLOW
@@ -31,6 +30,8 @@ class AirflowGates:
         except ConnectionInvalid as missing:
             log.info(log_events.GATE_LEFT_OPEN, superseded=run.id, review=successor, message=missing.message)
             return
+        from sluice.adapters.airflow_api import AirflowApi
+
         comment = f"superseded by review {successor}: there is nothing left to decide here"
         try:
             with AirflowApi(info) as api:

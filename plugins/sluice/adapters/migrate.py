@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import psycopg
 import sqlalchemy
@@ -20,20 +20,13 @@ from sqlalchemy.pool import NullPool
 
 from sluice import log_events
 from sluice.adapters.postgres import conninfo, translated
-from sluice.errors import Retryable, StateTooNew, StateUnavailable, TargetUnavailable
+from sluice.adapters.schemas import UNAVAILABLE, VERSION_TABLE, Schema
+from sluice.errors import StateTooNew
 from sluice.ports import ConnectionInfo
-
-Schema = Literal["sluice_state", "sluice_ledger"]
-
-VERSION_TABLE: Final = "migration"
 
 _FOLDERS: Final[dict[Schema, str]] = {
     "sluice_state": "sluice.adapters.state.migrations",
     "sluice_ledger": "sluice.adapters.ledger.migrations",
-}
-UNAVAILABLE: Final[dict[Schema, type[Retryable]]] = {
-    "sluice_state": StateUnavailable,
-    "sluice_ledger": TargetUnavailable,
 }
 ADVISORY_LOCK: Final = 7_883_956_301_122_417
 """One number for both schemas, since they may share a database."""

@@ -6,8 +6,8 @@ from typing import Any, Final
 import psycopg
 from psycopg import sql
 
-from sluice.adapters.migrate import UNAVAILABLE, VERSION_TABLE, Schema, newest_revision
 from sluice.adapters.postgres import conninfo, translated
+from sluice.adapters.schemas import UNAVAILABLE, VERSION_TABLE, Schema
 from sluice.ports import ConnectionInfo
 
 _THERE: Final = "select to_regclass(%s) is not null"
@@ -27,6 +27,8 @@ class PostgresProbe:
 
     def revision(self) -> tuple[str | None, str]:
         """Return the revision the schema is at, None if there is none, and the one this release needs."""
+        from sluice.adapters.migrate import newest_revision
+
         present = None
         if self._ask(_THERE, f"{self._schema}.{VERSION_TABLE}"):
             table = sql.Identifier(self._schema, VERSION_TABLE)

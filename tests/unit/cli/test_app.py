@@ -179,6 +179,17 @@ def test_help_and_validate_load_nothing_heavy(project: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_what_looks_things_up_loads_nothing_heavier_than_a_database_driver() -> None:
+    """Neither migrations nor tables of suppliers, neither S3 nor Airflow, are loaded before a command needs them."""
+    script = (
+        "import sys\n"
+        "import sluice.cli.app, sluice.wiring\n"
+        "sys.exit(repr({'airflow', 'alembic', 'boto3', 'botocore', 'httpx', 'jinja2', 'pyarrow', 'sqlalchemy'} & set(sys.modules)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    assert done.stderr == "set()\n"
+
+
 def test_a_reader_that_has_seen_enough_changes_nothing(project: Path) -> None:
     """Piped into `head`, a command ends as it would have, and says nothing about the closed pipe."""
     script = f"{sys.executable} -m sluice validate --json | true; echo ${{PIPESTATUS[0]}}"

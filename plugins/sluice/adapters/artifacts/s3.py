@@ -5,7 +5,7 @@ from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Final
 
 from sluice.adapters.artifacts.keys import checked_prefix, key_of
@@ -104,8 +104,8 @@ class S3ArtifactStore:
 
     @cached_property
     def _client(self) -> Any:
-        import boto3
         from botocore.config import Config
+        from botocore.session import get_session
 
         config = Config(
             connect_timeout=_CONNECT_SECONDS,
@@ -116,13 +116,17 @@ class S3ArtifactStore:
             request_checksum_calculation="when_required",
             response_checksum_validation="when_required",
         )
-        session = boto3.session.Session(
-            aws_access_key_id=self._info.login or None,
-            aws_secret_access_key=self._info.password or None,
-            region_name=self._region,
-        )
+        session = get_session()
+        session.register_component("data_loader", _descriptions())
         try:
-            return session.client("s3", endpoint_url=self._endpoint, config=config)
+            return session.create_client(
+                "s3",
+                endpoint_url=self._endpoint,
+                region_name=self._region,
+                aws_access_key_id=self._info.login or None,
+                aws_secret_access_key=self._info.password or None,
+                config=config,
+            )
         except ValueError as exc:
             raise ConnectionInvalid(
                 f"connection {self._info.conn_id}: `endpoint_url` in the extra is no URL such as https://s3.example.com"
@@ -186,6 +190,14 @@ class S3ArtifactStore:
     @property
     def _where(self) -> str:
         return self._endpoint or f"AWS, region {self._region}"
+
+
+@cache
+def _descriptions() -> Any:
+    """Return what keeps botocore's descriptions of S3, once read: to read them takes longer than ten requests."""
+    from botocore.session import get_session
+
+    return get_session().get_component("data_loader")
 
 
 def _text(info: ConnectionInfo, name: str) -> str:

@@ -140,7 +140,8 @@ class Stack:
 
     def _migrate_schemas(self, board: Board, *, migrate_given: bool) -> None:
         from sluice.adapters.artifacts.s3 import S3ArtifactStore
-        from sluice.adapters.migrate import Schema, upgrade
+        from sluice.adapters.migrate import upgrade
+        from sluice.adapters.schemas import Schema
 
         homes: tuple[tuple[str, Schema], ...] = ((STATE, "sluice_state"), (TARGET, "sluice_ledger"))
         with board.working("schemas", "migrating"):
