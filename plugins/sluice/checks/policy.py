@@ -68,7 +68,7 @@ def _blocks(policy: ReviewPolicy, figures: Figures, mode: Mode) -> tuple[str, ..
         return ("the supplier delivered nothing",)
     if mode is Mode.FULL and figures.count(Outcome.REJECTED) >= figures.seen:
         return (f"none of {figures.seen:,} objects could be taken in",)
-    return _over(policy.block.deleted, "deleted", figures.count(Outcome.DELETED), figures.live_before, "block")
+    return _over(policy.block.deleted, "deleted", figures.count(Outcome.DELETED), figures.live_before, "block.deleted")
 
 
 def _wishes(policy: ReviewPolicy, figures: Figures, run: Run) -> tuple[str, ...]:
@@ -86,11 +86,13 @@ def _doubts(policy: ReviewPolicy, figures: Figures, run: Run) -> tuple[str, ...]
         reasons.append(f"{figures.first_loaded:,} objects are a first load: the table holds nothing of their shards")
     reasons += _unseen(policy, figures, run)
     created = figures.count(Outcome.CREATED) - figures.first_loaded
-    changed = figures.count(Outcome.CHANGED) + figures.count(Outcome.REAPPEARED)
-    reasons += _over(limits.created, "created", created, figures.live_before, "auto_approve")
-    reasons += _over(limits.changed, "changed", changed, figures.live_before, "auto_approve")
-    reasons += _over(limits.deleted, "deleted", figures.count(Outcome.DELETED), figures.live_before, "auto_approve")
-    reasons += _over(limits.rejected, "rejected", figures.count(Outcome.REJECTED), figures.seen, "auto_approve")
+    reappeared = figures.count(Outcome.REAPPEARED)
+    changed = figures.count(Outcome.CHANGED) + reappeared
+    said = "changed or reappeared" if reappeared else "changed"
+    reasons += _over(limits.created, "created", created, figures.live_before, "auto_approve.created")
+    reasons += _over(limits.changed, said, changed, figures.live_before, "auto_approve.changed")
+    reasons += _over(limits.deleted, "deleted", figures.count(Outcome.DELETED), figures.live_before, "auto_approve.deleted")
+    reasons += _over(limits.rejected, "rejected", figures.count(Outcome.REJECTED), figures.seen, "auto_approve.rejected")
     return tuple(reasons)
 
 
@@ -126,4 +128,4 @@ def _over(limit: Limit, what: str, number: int, total: int, rule: str) -> tuple[
     if limit.allows(number, total):
         return ()
     share = f" ({100 * number / total:.1f}%)" if total else ""
-    return (f"{number:,} of {total:,} objects {what}{share}; {rule}.{what} allows {limit}",)
+    return (f"{number:,} of {total:,} objects {what}{share}; {rule} allows {limit}",)

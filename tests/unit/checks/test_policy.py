@@ -165,6 +165,12 @@ def test_a_limit_may_be_a_number_and_a_share() -> None:
     assert reason == "6 of 1,000 objects changed (0.6%); auto_approve.changed allows 5 and 1%"
 
 
+def test_what_reappeared_is_named_in_the_reason() -> None:
+    """It counts with what changed, which may then be more than the table holds."""
+    (reason,) = judge(ReviewPolicy(), figures(live=60, seen=90, changed=40, reappeared=30), a_run()).reasons
+    assert reason == "70 of 60 objects changed or reappeared (116.7%); auto_approve.changed allows 20%"
+
+
 @pytest.mark.parametrize("of", [figures(), figures(seen=0), figures(deleted=1000), figures(changed=1)])
 def test_policy_neither_approves_nor_blocks_a_rollback(of: Figures) -> None:
     """Who asks for it decides about it."""
