@@ -229,3 +229,5 @@ def test_deletes_may_change_their_way(owner: Table) -> None:
     owner.respec(spec(deletes="ignore"))
     owner.bring(*inns("a", "d"))
     assert [row["id"] for row in owner.rows()] == ["a", "b", "d"]
+    owner.bring(*inns("b"))
+    assert [row["id"] for row in owner.rows() if row["_sluice_deleted_at"] is not None] == []

@@ -13,6 +13,7 @@ from sluice.adapters.targets.evolution import Evolution
 from sluice.adapters.targets.forms import form_of
 from sluice.adapters.targets.names import TableNames
 from sluice.errors import TargetMismatch
+from sluice.model.rows import DELETED_AT
 from sluice.model.spec import SyncSpec
 
 _SQL: Final = Queries(__package__, "table.sql")
@@ -90,7 +91,22 @@ class TargetTable:
         """Write the rows of the temporary table `incoming`, whose columns are text, as of the instant of their publication."""
         for statement in self._form.writes(incoming):
             cursor.execute(statement, {"at": at})
+        if not self.own:
+            self._unmark(cursor, incoming)
 
     def delete(self, cursor: psycopg.Cursor[DictRow], approved: str, at: datetime) -> None:
         """Take out the objects that the temporary table `approved` calls deleted, as of the instant of their publication."""
         cursor.execute(self._form.deletes(approved), {"at": at})
+
+    def _unmark(self, cursor: psycopg.Cursor[DictRow], incoming: str) -> None:
+        """Let nothing that is written stay marked as deleted, where deletions once were soft and are no more."""
+        table = find_table(cursor, self._names)
+        if table is not None and DELETED_AT in table.columns:
+            cursor.execute(
+                sql.SQL("update {} t set {mark} = null from {} i where t.{mark} is not null and {}").format(
+                    self.identifier,
+                    sql.Identifier(incoming),
+                    self.key_matches("t", sql.SQL("i._key")),
+                    mark=sql.Identifier(DELETED_AT),
+                )
+            )
