@@ -157,9 +157,10 @@ class _Pages:
             run = self._run(services, dag_id, review.run)
             evidence = self._evidence(services, run, review)
             samples = self._samples(services, review) if evidence is None else None
-        return self.render(
-            "review.html", request, run=run, review=review, evidence=evidence, samples=samples, **_review_facts(review)
-        )
+            newest = services.reviews.latest(run.id)
+        newer = newest if newest is not None and newest.id != review.id else None
+        shown: dict[str, Any] = {"run": run, "review": review, "newer": newer, "evidence": evidence, "samples": samples}
+        return self.render("review.html", request, **shown, **_review_facts(review))
 
     def packet(self, dag_id: str, review_id: ReviewId, disposition: str) -> Response:
         """Show or hand out the packet of a review."""

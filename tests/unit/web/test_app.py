@@ -88,6 +88,16 @@ def test_the_page_of_a_review_shows_its_evidence(site: Site) -> None:
     assert "default-src 'none'; style-src 'self'" in page.headers["content-security-policy"]
 
 
+def test_a_review_that_counts_no_more_leads_to_the_one_that_does(site: Site) -> None:
+    """Where its run was reviewed again, its page says so."""
+    assert "reviewed again" not in site.get().text
+    newer = site.review.model_copy(update={"id": "run-1.ef01"})
+    site.workshop.memory.reviews[newer.id] = newer
+    page = site.get().text
+    assert "reviewed again" in page
+    assert f'href="../../../dags/{DAG}/reviews/run-1.ef01"' in page
+
+
 def test_its_packet_is_shown_and_handed_out(site: Site) -> None:
     """By links of the page that lead to it; whatever is in it, it is in a box of its own."""
     links = [str(a["href"]) for tag, a in Reading(site.get().text).elements if tag == "a" and "/packet" in str(a.get("href"))]

@@ -99,12 +99,16 @@ def show(context: typer.Context, name: Named, as_json: AsJson = False) -> None:
         found = find_review(services, name)
         evidence = evidence_of(services, found)
         samples = _samples(services, found) if evidence is None else {}
+        newest = services.reviews.latest(found.run)
+    newer = newest if newest is not None and newest.id != found.id else None
 
     def draw(console: Console) -> None:
         console.print(review_drawn(found))
+        if newer is not None:
+            console.print(printable(f"its run was reviewed again: review {newer.id} is {newer.verdict}", "yellow"))
         console.print(evidence_drawn(found, evidence))
 
-    output.result({"review": found, "evidence": evidence, "samples": samples}, draw)
+    output.result({"review": found, "newer": newer, "evidence": evidence, "samples": samples}, draw)
 
 
 @review.command()
