@@ -104,9 +104,9 @@ def session_folder() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def postgres(session_folder: Path) -> Iterator[PostgresServer]:
+def postgres() -> Iterator[PostgresServer]:
     """A Postgres server for the session."""
-    with servers.postgres(session_folder) as server:
+    with servers.session_folder(servers.quickest_place()) as folder, servers.postgres(folder) as server:
         yield server
 
 
