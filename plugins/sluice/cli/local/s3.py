@@ -57,7 +57,8 @@ class S3Server:
         self._process = processes.launch(
             self._command(), record=self._record, log=self.log, env=self._environment(), cwd=self._home
         )
-        while (trouble := self._refusal()) is not None:
+        client = self._client()
+        while (trouble := self._refusal(client)) is not None:
             if time.monotonic() > deadline or self._process.exit_code() is not None:
                 self.stop()
                 last = processes.tail(self.log, 8)
@@ -120,11 +121,10 @@ class S3Server:
             ),
         )
 
-    def _refusal(self) -> str | None:
+    def _refusal(self, client: Any) -> str | None:
         """Return why the bucket cannot be written to yet, None once it can."""
         from botocore.exceptions import BotoCoreError, ClientError
 
-        client = self._client()
         try:
             client.put_object(Bucket=self._bucket, Key=PROBE, Body=b"")  # for some seconds only reading may work
             client.delete_object(Bucket=self._bucket, Key=PROBE)
