@@ -25,8 +25,8 @@ from sluice.ports import ConnectionInfo
 PROJECT = Path(__file__).parents[2]
 PREFIX = "sluice-test-"
 MEMORY = Path("/dev/shm")  # noqa: S108 - what is made there has a name of its own, as in any folder for temporary files
-ROOM = 4 << 30
-"""Bytes that must be free in memory before a server's data lies there: several times what it needs."""
+ROOM = 2 << 30
+"""Bytes that must be free in memory before a server's data lies there: many times what it needs."""
 TEMPLATE = "sluice_template"
 
 
