@@ -39,7 +39,9 @@ def test_an_answer_becomes_a_decision(choice: Choice, label: str) -> None:
     """Who, what, when and why are Airflow's; a number goes with approvals."""
     decision = read_answer(answered(label, {"comment": "looked", "deletes_at_most": 39}), "r1", ANYBODY, NOW)
     number = None if choice is Choice.REJECT else 39
-    assert decision == Decision(choice=choice, by="Ann (7)", via="airflow", comment="looked", deletes_at_most=number, at=ANSWERED)
+    assert decision == Decision(
+        choice=choice, by="Ann (7)", via="airflow", comment="looked", deletes_at_most=number, at=ANSWERED
+    )
 
 
 @pytest.mark.parametrize("form", [None, {}, {"comment": None, "deletes_at_most": None}, {"comment": "", "deletes_at_most": ""}])
