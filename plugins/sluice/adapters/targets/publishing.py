@@ -129,7 +129,7 @@ class PostgresPublishing:
             else:
                 self._rolling_back.restore(run.undoes, publication, run.id)
             # What others have deferred to the commit is told here as well.
-            self._cursor.execute("set constraints all immediate")
+            self._table.check_deferred(self._cursor)
         return publication
 
     def _approve(self, diff: bytes) -> None:

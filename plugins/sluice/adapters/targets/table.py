@@ -98,6 +98,13 @@ class TargetTable:
         """Take out the objects that the temporary table `approved` calls deleted, as of the instant of their publication."""
         cursor.execute(self._form.deletes(approved), {"at": at})
 
+    def check_deferred(self, cursor: psycopg.Cursor[DictRow]) -> None:
+        """Check now what others have deferred to the commit: constraints of the table, and those that refer to it."""
+        facts = {"schema": self.schema, "table": self.name}
+        found = [sql.Identifier(row["schema"], row["name"]) for row in cursor.execute(_SQL["deferrable"], facts)]
+        if found:
+            cursor.execute(sql.SQL("set constraints {} immediate").format(sql.SQL(", ").join(found)))
+
     def _unmark(self, cursor: psycopg.Cursor[DictRow], incoming: str) -> None:
         """Let nothing that is written stay marked as deleted, where deletions once were soft and are no more."""
         table = find_table(cursor, self._names)

@@ -88,3 +88,13 @@ join pg_catalog.pg_class c on c.oid = i.indexrelid
 left join pg_catalog.pg_constraint o on o.conindid = i.indexrelid and o.conrelid = i.indrelid and o.contype in ('p', 'u')
 where i.indrelid = %(id)s and i.indisunique and i.indisvalid and i.indimmediate and i.indexprs is null
 order by c.relname
+
+-- name: deferrable
+-- The constraints that may wait for the commit: of the table itself, and of others that refer to it.
+select distinct cn.nspname as schema, c.conname as name
+from pg_catalog.pg_constraint c
+join pg_catalog.pg_namespace cn on cn.oid = c.connamespace
+join pg_catalog.pg_class t on t.oid in (c.conrelid, c.confrelid)
+join pg_catalog.pg_namespace n on n.oid = t.relnamespace
+where c.condeferrable and n.nspname = %(schema)s and t.relname = %(table)s
+order by 1, 2
