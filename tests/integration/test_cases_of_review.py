@@ -134,6 +134,26 @@ def test_a_newer_version_counts_though_it_changes_no_row(
     assert telling.prices() == {**left, "a": 3.0}
 
 
+def test_a_failed_hard_expectation_is_not_published_unseen(
+    tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo
+) -> None:
+    """Prices that are gone all of a sudden block the review, within whatever limit of changes; a person may let them pass."""
+    policy = {
+        "first_load": "auto-approve",
+        "auto_approve": {"changed": "100%", "created": "100%", "drift": 1000},
+        "block": {"expect": [{"field": "price", "nulls_at_most": "25%"}]},
+    }
+    with open_stall(tmp_path, database, artifacts, {"review": policy}) as stall:
+        stall.bring(FORTY)
+        assert stall.bring([price(f"p{n:02}", None if n < 10 else n) for n in range(40)]).status is RunStatus.SUCCEEDED
+        blocked = stall.bring([price(f"p{n:02}", None if n < 11 else n) for n in range(40)])
+        assert stall.review_of(blocked).verdict is Verdict.BLOCKED
+        assert stall.review_of(blocked).reasons == ("11 of 40 rows (27.5%) would have no price; block.expect allows 25%",)
+        assert stall.prices()["p10"] == 10.0
+        assert stall.answer(blocked, Choice.APPROVE).status is RunStatus.SUCCEEDED
+        assert stall.prices()["p10"] is None
+
+
 def test_there_and_back_again_is_two_changes(stall: Stall) -> None:
     """An object that alternates A, B, A is published three times."""
     for amount in (1, 2, 1):

@@ -64,6 +64,7 @@ def broken_rules(raw: Mapping[str, Any], file_stem: str) -> Iterator[Problem]:
     yield from _templates(draft)
     yield from _target(draft)
     yield from _webhooks(raw)
+    yield from _expectations(raw, draft)
 
 
 def _name(raw: Mapping[str, Any], file_stem: str) -> Iterator[Problem]:
@@ -198,3 +199,13 @@ def _webhooks(raw: Mapping[str, Any]) -> Iterator[Problem]:
         name = item.get("name") if isinstance(item, dict) else None
         if isinstance(name, str) and first.setdefault(name, index) != index:
             yield Problem(("webhooks", index, "name"), f"{name!r} stands twice; the first is webhooks[{first[name]}]")
+
+
+def _expectations(raw: Mapping[str, Any], draft: Draft) -> Iterator[Problem]:
+    review = raw.get("review")
+    block = review.get("block") if isinstance(review, dict) else None
+    listed = block.get("expect") if isinstance(block, dict) else None
+    for index, item in enumerate(listed if isinstance(listed, list) else []):
+        name = item.get("field") if isinstance(item, dict) else None
+        if isinstance(name, str):
+            yield from _undeclared(draft, ("review", "block", "expect", index, "field"), name)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from sluice.model.evidence import Drift
+from sluice.model.evidence import Drift, Profile
 from sluice.model.ledger import Outcome
 from sluice.model.lifecycle import APPROVALS, Verdict
 from sluice.model.review import Choice, Decision, Figures, Review
@@ -25,8 +25,10 @@ class Judgement:
     reasons: tuple[str, ...] = ()
 
 
-def judge(policy: ReviewPolicy, figures: Figures, run: Run, drifts: Sequence[Drift] = ()) -> Judgement:
-    """Hold a diff's figures, and how far the data has come from the last publication, against the policy.
+def judge(
+    policy: ReviewPolicy, figures: Figures, run: Run, drifts: Sequence[Drift] = (), profile: Profile | None = None
+) -> Judgement:
+    """Hold a diff's figures, what the table would hold, and how far that is from the last publication, against the policy.
 
     A hard block outranks a limit. A run that would write nothing has nothing to approve, unless what it brought could not be
     taken in, or was too little: then somebody has to know. One that should have brought something and brought nothing is an
@@ -34,7 +36,7 @@ def judge(policy: ReviewPolicy, figures: Figures, run: Run, drifts: Sequence[Dri
     """
     if run.mode is Mode.ROLLBACK:
         return Judgement(Verdict.NEEDS_HUMAN, (f"a person asks for publication {run.undoes} to be taken back",))
-    if blocks := _blocks(policy, figures, run.mode):
+    if blocks := (*_blocks(policy, figures, run.mode), *_unmet(policy, figures, profile)):
         return Judgement(Verdict.BLOCKED, blocks)
     if reasons := (*_wishes(policy, figures, run), *_doubts(policy, figures, run), *_drifted(policy, figures, drifts)):
         return Judgement(Verdict.NEEDS_HUMAN, reasons)
@@ -69,6 +71,26 @@ def _blocks(policy: ReviewPolicy, figures: Figures, mode: Mode) -> tuple[str, ..
     if mode is Mode.FULL and figures.count(Outcome.REJECTED) >= figures.seen:
         return (f"none of {figures.seen:,} objects could be taken in",)
     return _over(policy.block.deleted, "deleted", figures.count(Outcome.DELETED), figures.live_before, "block.deleted")
+
+
+def _unmet(policy: ReviewPolicy, figures: Figures, profile: Profile | None) -> tuple[str, ...]:
+    """Return the hard expectations that the table would not meet; what was not looked at is not met."""
+    if not figures.writes:
+        return ()
+    fields = {field.field: field for field in profile.fields} if profile else {}
+    reasons = []
+    for expected in policy.block.expect:
+        found = fields.get(expected.field)
+        if profile is None or found is None:
+            reasons.append(f"the values of {expected.field} could not be looked at; block.expect asks for that")
+            continue
+        # Of a sample, as many as there would be if all rows were like it.
+        nulls = round(found.nulls * profile.rows / profile.looked_at) if profile.looked_at else 0
+        if not expected.nulls_at_most.allows(nulls, profile.rows):
+            share = f"{100 * nulls / profile.rows:.1f}%"
+            what = f"{nulls:,} of {profile.rows:,} rows ({share}) would have no {expected.field}"
+            reasons.append(f"{what}; block.expect allows {expected.nulls_at_most}")
+    return tuple(reasons)
 
 
 def _wishes(policy: ReviewPolicy, figures: Figures, run: Run) -> tuple[str, ...]:

@@ -75,7 +75,7 @@ def review(services: Services, run_id: RunId) -> Review:
         data = found.model_dump_json().encode()
         evidence = keep(services, run, ArtifactKind.EVIDENCE, data, records=len(found.samples), expires_at=expires_at)
         figures = _figures(counts, rejects, failed=len(shards) - len(arrived))
-        judgement = judge(spec.review, figures, run, found.drifts)
+        judgement = judge(spec.review, figures, run, found.drifts, found.profile)
         made = _made(services, run, diff, figures, judgement, schema_changes=schema_changes)
         earlier = services.reviews.of(run_id)
         if made.id not in {review.id for review in earlier}:

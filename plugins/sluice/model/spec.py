@@ -86,10 +86,18 @@ class AutoApprove(Frozen):
     rejected: LimitValue = Field(default="1%", validate_default=True)
 
 
+class Expectation(Frozen):
+    """What has to hold of a field in the table as it would be."""
+
+    field: str = Field(min_length=1)
+    nulls_at_most: LimitValue = Field(description="how many rows, or which share of them, may have no value")
+
+
 class Block(Frozen):
     """What blocks a review until a person has looked. Nothing received always does."""
 
     deleted: LimitValue = Field(default="20%", validate_default=True)
+    expect: tuple[Expectation, ...] = Field(default=(), description="hard expectations: what fails one is not published unseen")
 
 
 class ReviewPolicy(Frozen):

@@ -135,6 +135,7 @@ ONE_MISTAKE = {
     "version of the transformation": ("stage: hotel-content", "stage: hotel-content\nversion: 0", ["3: version: is 0, but has to be at least 1"]),
     "truth for a number": ("stage: hotel-content", "stage: hotel-content\nversion: true", ["3: version: has to be a whole number, not the truth value true"]),
     "duration": ("target:", "review: {timeout: 1 day}\ntarget:", ["25: review.timeout: '1 day' is no duration: a number and a unit, at most 36500d: 90s, 15m, 24h or 7d"]),
+    "expectation": ("target:", "review: {block: {expect: [{field: prise, nulls_at_most: 1%}]}}\ntarget:", ["25: review.block.expect[0].field: no field is named 'prise'; declared: id, note, score, changed"]),
     "limit": ("target:", "review: {block: {deleted: 101%}}\ntarget:", ["25: review.block.deleted: '101%' is no limit: a whole number of objects, a share up to 100%, or both: 0, 500, 0.5% or { count: 500, share: 5% }"]),
     "empty path part": ("{name: note, type: json}", "{name: note, type: json, path: a..b}", ["22: fields[1].path[1]: may not be empty"]),
     "webhook twice": ("target:", "webhooks:\n  - {name: shop, connection: a, path: /x}\n  - {name: shop, connection: b, path: /y}\ntarget:", ["27: webhooks[1].name: 'shop' stands twice; the first is webhooks[0]"]),

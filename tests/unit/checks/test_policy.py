@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from sluice.checks.policy import is_mass_deletion, judge, unanswered
 from sluice.model.base import PublicationId, ShardKey
-from sluice.model.evidence import Drift, Measure
+from sluice.model.evidence import Drift, FieldKind, FieldProfile, Measure, Profile
 from sluice.model.ledger import Outcome
 from sluice.model.lifecycle import Verdict
 from sluice.model.review import Choice, Decision, Figures
@@ -146,6 +146,41 @@ def test_drift_above_the_limit_is_looked_at() -> None:
     ]
     assert judge(ReviewPolicy(), figures(changed=1), a_run(), far[:1]).verdict is Verdict.AUTO_APPROVED
     assert judge(ReviewPolicy(), figures(), a_run(), far).verdict is Verdict.AUTO_APPROVED
+
+
+def expecting(nulls_at_most: object) -> ReviewPolicy:
+    """A policy with a hard expectation of one field."""
+    return ReviewPolicy.model_validate({"block": {"expect": [{"field": "price", "nulls_at_most": nulls_at_most}]}})
+
+
+def profile(nulls: int, rows: int = 1000, looked_at: int = 1000, field: str = "price") -> Profile:
+    """What the table would hold: one field, with so many nulls among the rows looked at."""
+    fields = (FieldProfile(field=field, kind=FieldKind.NUMBER, nulls=nulls, distinct=1),)
+    return Profile(rows=rows, looked_at=looked_at, fields=fields)
+
+
+@pytest.mark.parametrize(
+    ("nulls_at_most", "of", "reason"),
+    [
+        ("1%", profile(10), None),
+        ("1%", profile(11), "11 of 1,000 rows (1.1%) would have no price; block.expect allows 1%"),
+        (0, profile(0), None),
+        (0, profile(1), "1 of 1,000 rows (0.1%) would have no price; block.expect allows 0"),
+        (50, profile(5, 100_000, 10_000), None),
+        (49, profile(5, 100_000, 10_000), "50 of 100,000 rows (0.1%) would have no price; block.expect allows 49"),
+        ("1%", profile(0, 0, 0), None),
+        ("1%", profile(0, field="stars"), "the values of price could not be looked at; block.expect asks for that"),
+        ("1%", None, "the values of price could not be looked at; block.expect asks for that"),
+    ],
+)
+def test_a_failed_hard_expectation_blocks(nulls_at_most: object, of: Profile | None, reason: str | None) -> None:
+    """Whatever else the limits allow; of a sample it is reckoned up, and what was not looked at has not been met."""
+    judgement = judge(expecting(nulls_at_most), figures(changed=1), a_run(), (), of)
+    if reason is None:
+        assert judgement.verdict is Verdict.AUTO_APPROVED
+    else:
+        assert (judgement.verdict, judgement.reasons) == (Verdict.BLOCKED, (reason,))
+    assert judge(expecting(nulls_at_most), figures(), a_run(), (), of).verdict is Verdict.AUTO_APPROVED
 
 
 def test_reasons_stay_few() -> None:
