@@ -23,7 +23,7 @@ from sluice.ports import ConnectionInfo
 from sluice.settings import Settings
 from sluice.wiring import open_services
 from tests.support.airflow_stub import AirflowStub, asking
-from tests.support.command_line import CommandLine, copy_project
+from tests.support.command_line import CommandLine, command_line
 from tests.support.servers import Supplier
 
 HOTELS = 488
@@ -32,13 +32,7 @@ HOTELS = 488
 @pytest.fixture
 def sluice(tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo, supplier: Supplier) -> CommandLine:
     """Return a command line with everything it needs."""
-    known = {
-        "sluice_state": database,
-        "sluice_target": database,
-        "sluice_artifacts": artifacts,
-        "demo_supplier": supplier.connection,
-    }
-    return CommandLine(copy_project(tmp_path), known)
+    return command_line(tmp_path, database, artifacts, supplier)
 
 
 def table_of(database: ConnectionInfo) -> list[tuple[Any, ...]]:

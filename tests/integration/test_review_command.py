@@ -9,20 +9,14 @@ import yaml
 
 from sluice.adapters.postgres import conninfo
 from sluice.ports import ConnectionInfo
-from tests.support.command_line import CommandLine, copy_project
+from tests.support.command_line import CommandLine, command_line
 from tests.support.servers import Supplier
 
 
 @pytest.fixture
 def sluice(tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo, supplier: Supplier) -> CommandLine:
     """Return a command line with everything it needs."""
-    known = {
-        "sluice_state": database,
-        "sluice_target": database,
-        "sluice_artifacts": artifacts,
-        "demo_supplier": supplier.connection,
-    }
-    return CommandLine(copy_project(tmp_path), known)
+    return command_line(tmp_path, database, artifacts, supplier)
 
 
 def declare(sluice: CommandLine, **review: Any) -> None:

@@ -14,7 +14,7 @@ import pytest
 from sluice.adapters.postgres import conninfo
 from sluice.cli.commands.review import os_user
 from sluice.ports import ConnectionInfo
-from tests.support.command_line import CommandLine, copy_project
+from tests.support.command_line import CommandLine, command_line
 from tests.support.servers import Supplier
 
 HOTELS = 488
@@ -24,13 +24,7 @@ Rows = list[tuple[Any, ...]]
 @pytest.fixture
 def sluice(tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo, supplier: Supplier) -> CommandLine:
     """Return a command line with everything it needs."""
-    known = {
-        "sluice_state": database,
-        "sluice_target": database,
-        "sluice_artifacts": artifacts,
-        "demo_supplier": supplier.connection,
-    }
-    return CommandLine(copy_project(tmp_path), known)
+    return command_line(tmp_path, database, artifacts, supplier)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from typing import Any
 
 from sluice.cli.local.services import as_variable
 from sluice.ports import ConnectionInfo
+from tests.support.servers import Supplier
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -58,3 +59,14 @@ class CommandLine:
         assert done.returncode == code, done.stderr
         assert "Traceback" not in done.stderr
         return json.loads(done.stdout)
+
+
+def command_line(folder: Path, database: ConnectionInfo, artifacts: ConnectionInfo, supplier: Supplier) -> CommandLine:
+    """Return a command line in a project of its own, whose state and target are one database."""
+    known = {
+        "sluice_state": database,
+        "sluice_target": database,
+        "sluice_artifacts": artifacts,
+        "demo_supplier": supplier.connection,
+    }
+    return CommandLine(copy_project(folder), known)

@@ -12,7 +12,7 @@ import yaml
 
 from sluice.adapters.postgres import conninfo
 from sluice.ports import ConnectionInfo
-from tests.support.command_line import CommandLine, copy_project
+from tests.support.command_line import CommandLine, command_line
 from tests.support.servers import Supplier
 
 PAGE = 20
@@ -23,10 +23,10 @@ def hotels_project(
     folder: Path, database: ConnectionInfo, artifacts: ConnectionInfo, supplier: Supplier, **policy: Any
 ) -> CommandLine:
     """Return a command line in a project of small pages, a page to a chunk, and short leases; `policy` is of its stage."""
-    project = copy_project(folder)
-    edit(project / "include/syncs/hotels.yaml", lambda spec: spec["source"]["query"].update(limit=str(PAGE)))
+    command = command_line(folder, database, artifacts, supplier)
+    edit(folder / "include/syncs/hotels.yaml", lambda spec: spec["source"]["query"].update(limit=str(PAGE)))
     edit(
-        project / "include/stages.yaml",
+        folder / "include/stages.yaml",
         lambda stages: stages["defaults"].update(
             {
                 "chunk_bytes": 1,
@@ -37,13 +37,7 @@ def hotels_project(
             }
         ),
     )
-    known = {
-        "sluice_state": database,
-        "sluice_target": database,
-        "sluice_artifacts": artifacts,
-        "demo_supplier": supplier.connection,
-    }
-    return CommandLine(project, known)
+    return command
 
 
 def edit(path: Path, change: Callable[[Any], object]) -> None:
