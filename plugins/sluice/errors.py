@@ -4,6 +4,7 @@
     ├── Retryable           try again later; nothing is wrong with the request
     │   ├── SupplierUnavailable     time-out, reset, 5xx
     │   │   ├── RateLimited         429, or 503 with Retry-After; or too long a queue for a slot
+    │   │   ├── AnswerFailed        an answer under status 200 that says itself that it failed
     │   │   └── SupplierResting     the breaker is open: the supplier failed too often just now
     │   ├── StateUnavailable        the database of `sluice_state` cannot be reached
     │   ├── TargetUnavailable       the target's database cannot be reached
@@ -25,11 +26,16 @@
     │   ├── StateUnreadable         a row that no release can read, and that could not be rebuilt
     │   ├── SchemaOutdated          the migrations have not been run
     │   ├── SupplierRefused         401, 403, 404 and other 4xx
+    │   │   ├── CursorExpired       a cursor that is not good any more: its shard begins again
+    │   │   └── PaginationLimit     an offset or a page number beyond what the supplier serves
     │   ├── AnswerUnusable          a response that is not what the spec declares
     │   │   ├── AnswerNotJson       HTML, truncated or otherwise undecodable
     │   │   ├── AnswerTooLarge      beyond the bound on a body
     │   │   ├── RecordsMissing      no list of records where the spec says
-    │   │   └── CursorStuck         a cursor that does not advance, or runs in a circle
+    │   │   ├── CursorStuck         a cursor that does not advance, or runs in a circle
+    │   │   ├── StrayAddress        a next link or a redirect to a host that is not allowed
+    │   │   ├── FileUnreadable      a file that is not of its declared format, or cut short
+    │   │   └── ShardsUnusable      a list of shards that cannot be used: empty, too long, or a value that is none
     │   ├── ArtifactCorrupt         bytes that do not match their pointer
     │   ├── NothingToReview         no shard of the run has come through
     │   ├── ReviewNotApproved       publish was asked for without an approval
@@ -103,6 +109,10 @@ class RateLimited(SupplierUnavailable):
     def __init__(self, message: str | None = None, *, retry_after: float | None = None, **facts: Any) -> None:
         super().__init__(message, **facts)
         self.retry_after = retry_after
+
+
+class AnswerFailed(SupplierUnavailable):
+    """The supplier's answer says, under a status of success, that it failed."""
 
 
 class SupplierResting(SupplierUnavailable):
@@ -193,6 +203,14 @@ class SupplierRefused(Permanent):
     scope = Scope.SHARD
 
 
+class CursorExpired(SupplierRefused):
+    """The supplier does not know the shard's cursor any more, so the shard has to begin again."""
+
+
+class PaginationLimit(SupplierRefused):
+    """The supplier serves no page so far behind the first: cut the sync into smaller shards, or page by a cursor or keyset."""
+
+
 class AnswerUnusable(Permanent):
     """The supplier's answer is not what the spec declares."""
 
@@ -213,6 +231,20 @@ class RecordsMissing(AnswerUnusable):
 
 class CursorStuck(AnswerUnusable):
     """The supplier's cursor does not advance, or runs in a circle."""
+
+
+class StrayAddress(AnswerUnusable):
+    """The supplier leads to another host, which the spec does not allow."""
+
+
+class FileUnreadable(AnswerUnusable):
+    """The supplier's file is not what the spec declares."""
+
+
+class ShardsUnusable(AnswerUnusable):
+    """The supplier's list of shards cannot be used."""
+
+    scope = Scope.RUN
 
 
 class ArtifactCorrupt(Permanent):

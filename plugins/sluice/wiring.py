@@ -16,6 +16,7 @@ from sluice.adapters.ledger.store import PostgresLedger
 from sluice.adapters.metrics import LoggedMetrics
 from sluice.adapters.postgres import Database
 from sluice.adapters.probes import PostgresProbe
+from sluice.adapters.sources.factory import Sources
 from sluice.adapters.spec_files import SpecFiles
 from sluice.adapters.state import (
     PostgresAlertStore,
@@ -92,16 +93,14 @@ def open_services(
             )
 
         def source(spec: SyncSpec, policy: StagePolicy) -> Source:
-            from sluice.adapters.sources.rest import RestSource
-
-            info = connections.get(spec.source.connection)
-            return RestSource(spec.source, info, policy, lambda host: restraint(host, spec.stage, policy))
+            return sources.open(spec.source, spec.stage, policy)
 
         def target(spec: SyncSpec) -> Target:
             from sluice.adapters.targets.postgres import PostgresTarget
 
             return PostgresTarget(target_database(spec.target.connection), spec)
 
+        sources = Sources(connections, restraint)
         state = Database(connections.get(STATE), StateUnavailable)
         stack.callback(state.close)
         control_state = StateDatabase(state, StateClass.CONTROL, metrics)

@@ -24,7 +24,7 @@ from sluice.errors import (
     SupplierRefused,
     SupplierUnavailable,
 )
-from sluice.model import spec
+from sluice.model.source import RestSource as RestSpec
 from sluice.model.stage import RetryPolicy, StagePolicy, Timeouts
 from sluice.ports import ConnectionInfo, Page, PageRequest
 from tests.support.restraints import lone_source
@@ -33,7 +33,7 @@ from tests.support.scripted_supplier import RESET, ScriptedSupplier, answer, scr
 CANARY = 'canary-7f3a&"<é'
 
 
-def source_spec(**changes: Any) -> spec.RestSource:
+def source_spec(**changes: Any) -> RestSpec:
     """A source as a spec declares it."""
     declared = {
         "kind": "rest",
@@ -43,7 +43,7 @@ def source_spec(**changes: Any) -> spec.RestSource:
         "records": "data.hotels",
         "cursor": {"path": "paging.next", "parameter": "cursor"},
     }
-    return spec.RestSource.model_validate(declared | changes)
+    return RestSpec.model_validate(declared | changes)
 
 
 def stage_policy(attempts: int = 3, **changes: Any) -> StagePolicy:

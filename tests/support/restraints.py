@@ -1,10 +1,10 @@
 """Restraints whose breaker and slots are in memory: a host and a policy in, what stands before its requests out."""
 
-from sluice.adapters.sources.rest import RestSource
+from sluice.adapters.sources.rest.source import RestSource
 from sluice.guard.breaker import SharedBreaker
 from sluice.guard.pacing import Pacing
 from sluice.guard.restraint import Restraint
-from sluice.model import spec
+from sluice.model import source as declared
 from sluice.model.stage import StagePolicy
 from sluice.ports import BreakerStore, Clock, ConnectionInfo, Metrics, RateStore
 from tests.unit.fakes.breaker_store import MemoryBreakerStore
@@ -36,6 +36,6 @@ def lone_restraint(policy: StagePolicy, host: str = "127.0.0.1") -> Restraint:
     return restraint(MemoryBreakerStore(clock), MemoryRateStore(clock), clock, policy=policy, host=host)
 
 
-def lone_source(source: spec.RestSource, info: ConnectionInfo, policy: StagePolicy) -> RestSource:
+def lone_source(source: declared.RestSource, info: ConnectionInfo, policy: StagePolicy) -> RestSource:
     """Return a JSON API that one such worker asks."""
     return RestSource(source, info, policy, lambda host: lone_restraint(policy, host))

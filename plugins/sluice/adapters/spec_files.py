@@ -12,7 +12,8 @@ from sluice.adapters.spec_problems import problems_of, suggest
 from sluice.adapters.spec_rules import broken_rules
 from sluice.adapters.yaml_positions import Path, Problem, YamlTree, parse_yaml
 from sluice.errors import SpecInvalid
-from sluice.model.spec import NAME_PATTERN, STAGE_PATTERN, SyncSpec
+from sluice.model.sharding import NAME_PATTERN
+from sluice.model.spec import STAGE_PATTERN, SyncSpec
 from sluice.model.stage import StagePolicy, StageRegistry
 
 STAGES_FILE: Final = "stages.yaml"

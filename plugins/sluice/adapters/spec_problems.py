@@ -10,14 +10,20 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from sluice.adapters.yaml_positions import Path, Problem, describe
+from sluice.model.auth import CODE_PATTERN
+from sluice.model.paging import DOTTED_PATTERN
 from sluice.model.scalars import as_written
-from sluice.model.spec import DOTTED_PATTERN, NAME_PATTERN, PATH_PATTERN, STAGE_PATTERN
+from sluice.model.sharding import NAME_PATTERN
+from sluice.model.source import HOST_PATTERN, PATH_PATTERN
+from sluice.model.spec import STAGE_PATTERN
 
 _PATTERNS: Final = {
     NAME_PATTERN: "has to begin with a lower-case letter and go on with lower-case letters, digits or _, at most 63 in all",
     STAGE_PATTERN: "has to begin with a lower-case letter and go on with lower-case letters, digits or -, at most 63 in all",
     DOTTED_PATTERN: "has to be keys joined by single dots",
     f"^$|{DOTTED_PATTERN}": "has to be keys joined by single dots, or empty",
+    CODE_PATTERN: "has to be a dotted path: module.Class",
+    HOST_PATTERN: "has to be a host, `name` or `name:port`, without scheme and path",
     PATH_PATTERN: "has to begin with / and hold no ? or #: parameters belong under query",
 }
 _EXPECTED: Final = {

@@ -1,55 +1,18 @@
 """The parts of a sync's YAML in; the rules between them that are broken out. A part that is wrong in itself is left alone."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
-from pydantic import BaseModel, ValidationError
-
+from sluice.adapters import source_rules
+from sluice.adapters.spec_draft import Draft, undeclared
 from sluice.adapters.spec_problems import suggest
-from sluice.adapters.spec_templates import inspect_template
 from sluice.adapters.yaml_positions import Path, Problem
-from sluice.model.fields import VERSION_TYPES, FieldSpec, TypeName
-from sluice.model.spec import ObjectSpec, RestSource, TargetSpec
+from sluice.model.fields import VERSION_TYPES, TypeName
 
 PRESETS: Final = ("@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")
 _CRON_PARTS: Final = 5
 _KEY_TYPES: Final = tuple(name for name in TypeName if name not in (TypeName.JSON, TypeName.DOUBLE))
 _OWN_SCHEMAS: Final = ("sluice_state", "sluice_ledger", "information_schema")
-
-M = TypeVar("M", bound=BaseModel)
-
-
-class Draft:
-    """The parts of a spec that can be read, whatever is wrong with the others."""
-
-    def __init__(self, raw: Mapping[str, Any]) -> None:
-        self.raw = raw
-        source = raw.get("source")
-        # There is one kind of source: a slip in its name hides nothing else.
-        self.source = _part(RestSource, {**source, "kind": "rest"} if isinstance(source, dict) else source)
-        shards = raw.get("shards")
-        self.shard_name: str | None = shards.get("name") if isinstance(shards, dict) else None
-        self.object = _part(ObjectSpec, raw.get("object"))
-        self.target = _part(TargetSpec, raw.get("target"))
-        listed = raw.get("fields")
-        self.fields: list[Mapping[str, Any]] = (
-            [item if isinstance(item, dict) else {} for item in listed] if isinstance(listed, list) else []
-        )
-        self.declared: dict[str, FieldSpec | None] = {
-            item["name"]: _part(FieldSpec, item) for item in reversed(self.fields) if isinstance(item.get("name"), str)
-        }
-
-    def type_of(self, field: str) -> TypeName | None:
-        """Return the type of a field, if that can be told."""
-        found = self.declared.get(field)
-        return found.type.name if found else None
-
-
-def _part(model: type[M], value: Any) -> M | None:
-    try:
-        return None if value is None else model.model_validate(value)
-    except ValidationError:
-        return None
 
 
 def broken_rules(raw: Mapping[str, Any], file_stem: str) -> Iterator[Problem]:
@@ -59,9 +22,9 @@ def broken_rules(raw: Mapping[str, Any], file_stem: str) -> Iterator[Problem]:
     yield from _schedule(raw)
     yield from _field_names(draft)
     yield from _key(draft)
-    yield from _ordering_fields(draft)
+    yield from _version(draft)
     yield from _deleted(draft)
-    yield from _templates(draft)
+    yield from source_rules.broken_rules(draft)
     yield from _target(draft)
     yield from _webhooks(raw)
     yield from _expectations(raw, draft)
@@ -104,17 +67,12 @@ def _field_names(draft: Draft) -> Iterator[Problem]:
             yield Problem(("fields", index, "name"), f"{name!r} stands twice; the first is fields[{first[name]}]")
 
 
-def _undeclared(draft: Draft, path: Path, name: str) -> Iterator[Problem]:
-    if draft.declared and name not in draft.declared:
-        yield Problem(path, f"no field is named {name!r}; {suggest(name, reversed(draft.declared), 'declared')}")
-
-
 def _key(draft: Draft) -> Iterator[Problem]:
     if draft.object is None:
         return
     for index, name in enumerate(draft.object.key):
         path: Path = ("object", "key", index)
-        yield from _undeclared(draft, path, name)
+        yield from undeclared(draft, path, name)
         if name in draft.object.key[:index]:
             yield Problem(path, f"{name!r} stands twice")
         kind = draft.type_of(name)
@@ -125,18 +83,16 @@ def _key(draft: Draft) -> Iterator[Problem]:
             yield Problem(("fields", index, "required"), "is part of object.key, so it is always required: leave this line out")
 
 
-def _ordering_fields(draft: Draft) -> Iterator[Problem]:
-    """Check the fields that order things: the version of an object, and the watermark."""
-    version = draft.object.version if draft.object else None
-    watermark = draft.source.watermark if draft.source else None
-    for path, name in ((("object", "version"), version), (("source", "watermark"), watermark)):
-        if name is None:
-            continue
-        yield from _undeclared(draft, path, name)
-        kind = draft.type_of(name)
-        if kind is not None and kind not in VERSION_TYPES:
-            allowed = ", ".join(sorted(VERSION_TYPES))
-            yield Problem(path, f"{name!r} is {kind}, which does not order; allowed: {allowed}")
+def _version(draft: Draft) -> Iterator[Problem]:
+    """Check the field that orders the versions of an object."""
+    name = draft.object.version if draft.object else None
+    if name is None:
+        return
+    path: Path = ("object", "version")
+    yield from undeclared(draft, path, name)
+    kind = draft.type_of(name)
+    if kind is not None and kind not in VERSION_TYPES:
+        yield Problem(path, f"{name!r} is {kind}, which does not order; allowed: {', '.join(sorted(VERSION_TYPES))}")
 
 
 def _deleted(draft: Draft) -> Iterator[Problem]:
@@ -145,41 +101,12 @@ def _deleted(draft: Draft) -> Iterator[Problem]:
     if draft.object is None or name is None:
         return
     path: Path = ("object", "deleted")
-    yield from _undeclared(draft, path, name)
+    yield from undeclared(draft, path, name)
     kind = draft.type_of(name)
     if kind is not None and kind is not TypeName.BOOLEAN:
         yield Problem(path, f"{name!r} is {kind}, which does not say whether an object is gone; allowed: {TypeName.BOOLEAN}")
     if name in draft.object.key:
         yield Problem(path, f"{name!r} is part of object.key: an object would become another one by being deleted")
-
-
-def _templates(draft: Draft) -> Iterator[Problem]:
-    source = draft.source
-    if source is None:
-        return
-    if source.cursor.parameter in source.query:
-        yield Problem(("source", "query", source.cursor.parameter), "is set by source.cursor.parameter: leave it out here")
-    shard = draft.shard_name
-    known: dict[str, tuple[str, ...]] = {**({"shard": (shard,)} if shard else {}), "window": ("start", "end"), "watermark": ()}
-    places: list[tuple[Path, str]] = [(("source", "path"), source.path)]
-    places += [(("source", "query", name), value) for name, value in source.query.items()]
-    uses: set[str] = set()
-    sound = True
-    for path, text in places:
-        report = inspect_template(text, known)
-        sound = sound and not report.problems
-        uses |= report.uses
-        yield from (Problem(path, problem) for problem in report.problems)
-        if "watermark" in report.uses and source.watermark is None:
-            yield Problem(path, "uses {{ watermark }}, but source.watermark does not say which field that is")
-    if not sound:
-        return
-    if source.watermark is not None and "watermark" not in uses:
-        yield Problem(("source", "watermark"), "no parameter of source.query uses {{ watermark }}: every run would fetch all")
-    if shard and f"shard.{shard}" not in uses:
-        yield Problem(
-            ("shards", "name"), f"neither source.path nor source.query uses {{{{ shard.{shard} }}}}: all shards are alike"
-        )
 
 
 def _target(draft: Draft) -> Iterator[Problem]:
@@ -208,4 +135,4 @@ def _expectations(raw: Mapping[str, Any], draft: Draft) -> Iterator[Problem]:
     for index, item in enumerate(listed if isinstance(listed, list) else []):
         name = item.get("field") if isinstance(item, dict) else None
         if isinstance(name, str):
-            yield from _undeclared(draft, ("review", "block", "expect", index, "field"), name)
+            yield from undeclared(draft, ("review", "block", "expect", index, "field"), name)

@@ -10,8 +10,8 @@ import urllib3
 from pydantic import JsonValue
 from urllib3.exceptions import HTTPError
 
-from sluice.adapters.sources.bodies import ACCEPTED_ENCODINGS, peek
-from sluice.adapters.sources.endpoint import Endpoint
+from sluice.adapters.sources.http.bodies import ACCEPTED_ENCODINGS, peek
+from sluice.adapters.sources.http.endpoint import Endpoint
 from sluice.errors import RateLimited, ReceiverUnavailable, Retryable
 from sluice.guard.retries import http_date, pause_asked_for
 from sluice.model.call import CallResult

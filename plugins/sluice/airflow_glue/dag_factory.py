@@ -102,7 +102,8 @@ def _mapped_group(spec: SyncSpec, policy: StagePolicy, tasks: SyncTasks, steps: 
     A shard that has its own task is not transformed unless it was fetched. Several shards in one task are: their fetch fails if
     one of them did, yet the others came in.
     """
-    has_own_task = spec.shards is None or len(spec.shards.values) <= policy.groups
+    sharding = spec.sharding
+    has_own_task = sharding is None or (sharding.kind == "values" and len(sharding.values) <= policy.groups)
     later_rule = TriggerRule.ALL_SUCCESS if has_own_task else TriggerRule.ALL_DONE
 
     @task_group(group_id=SHARDS_GROUP)

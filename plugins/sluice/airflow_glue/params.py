@@ -36,13 +36,14 @@ def params_form(spec: SyncSpec) -> dict[str, Param]:
         "window_start": _moment("Only what the supplier dates at or after this moment. Needs a window_end." + unused),
         "window_end": _moment("Only what the supplier dates before this moment. Needs a window_start." + unused),
     }
-    if spec.shards is not None:
+    if spec.sharding is not None:
+        known = {"enum": list(spec.sharding.values)} if spec.sharding.kind == "values" else {}
         form["shards"] = Param(
             [],
             type="array",
-            items={"type": "string", "enum": list(spec.shards.values)},
+            items={"type": "string", **known},
             uniqueItems=True,
-            examples=list(spec.shards.values),
+            examples=known.get("enum", []),
             section=_RUN,
             description="Only these shards; nothing is deleted then. Empty: all of them.",
         )

@@ -2,6 +2,7 @@
 
 from sluice.airflow_glue.packet import markdown_text
 from sluice.model.scalars import spell_duration
+from sluice.model.sharding import ShardingSpec
 from sluice.model.spec import SyncSpec
 from sluice.model.stage import StagePolicy
 
@@ -9,13 +10,13 @@ from sluice.model.stage import StagePolicy
 def spec_page(spec: SyncSpec, policy: StagePolicy) -> str:
     """Return the spec, rendered for reading."""
     silence = "rejected" if spec.review.on_timeout == "reject" else "expired"
-    shards = f"`{spec.shards.name}`: {', '.join(spec.shards.values)}" if spec.shards else "one, `all`"
+    shards = _shards(spec.sharding)
     review, limits = spec.review, spec.review.auto_approve
     facts = {
         "stage": f"{spec.stage}, tenant {spec.tenant}, version {spec.version}",
-        "source": f"`{spec.source.path}` of connection `{spec.source.connection}`",
+        "source": f"{spec.source.kind}: {markdown_text(str(spec.source))}",
         "shards": shards,
-        "incremental": f"by `{spec.source.watermark}`" if spec.source.watermark else "no, every run is full",
+        "incremental": _incremental(spec),
         "object": f"key {_names(spec.object.key)}"
         + (f", version `{spec.object.version}`" if spec.object.version else "")
         + (f", gone where `{spec.object.deleted}`" if spec.object.deleted else ""),
@@ -51,6 +52,20 @@ def spec_page(spec: SyncSpec, policy: StagePolicy) -> str:
             "and the run is reviewed and published again.",
         ]
     )
+
+
+def _shards(sharding: ShardingSpec | None) -> str:
+    if sharding is None:
+        return "one, `all`"
+    if sharding.kind == "values":
+        return f"`{sharding.name}`: {markdown_text(', '.join(sharding.values))}"
+    return sharding.kind
+
+
+def _incremental(spec: SyncSpec) -> str:
+    if spec.watermark is not None:
+        return f"by {_names(spec.watermark.fields)}"
+    return "by the files' names and ETags" if spec.can_increment else "no, every run is full"
 
 
 def _names(names: tuple[str, ...]) -> str:

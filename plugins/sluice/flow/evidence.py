@@ -50,7 +50,8 @@ def gather(services: Services, diffing: Diffing, entry: Entry, spec: SyncSpec, a
 
 def _telling(drifts: Sequence[Drift], spec: SyncSpec) -> tuple[Drift, ...]:
     """Return the drifts without those of version and watermark: these grow with every change, and tell nothing."""
-    return tuple(drift for drift in drifts if drift.field not in (spec.object.version, spec.source.watermark))
+    growing = (spec.object.version, *(spec.watermark.fields if spec.watermark else ()))
+    return tuple(drift for drift in drifts if drift.field not in growing)
 
 
 def _baseline(services: Services, spec: SyncSpec) -> Profile | None:

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from sluice.errors import SpecInvalid
 from sluice.model.base import ShardKey
 from sluice.model.shard import ShardPlan
 from sluice.model.spec import SyncSpec
@@ -14,4 +15,6 @@ def declared_shards(spec: SyncSpec) -> list[ShardPlan]:
     """Return all shards of a sync."""
     if spec.shards is None:
         return [ShardPlan(key=WHOLE, params={})]
+    if spec.shards.kind != "values":
+        raise SpecInvalid([f"shards.kind: {spec.shards.kind} is not built yet"])
     return [ShardPlan(key=ShardKey(value), params={spec.shards.name: value}) for value in spec.shards.values]

@@ -56,13 +56,13 @@ class Mapper:
     """Maps the records of one sync."""
 
     def __init__(self, spec: SyncSpec) -> None:
-        self._splitter = PageSplitter(spec.source.records)
+        self._splitter = PageSplitter(spec.source.stored_records)
         self._names = [field.name for field in spec.fields]
         self._reader = Reader(spec.fields, required=spec.object.key)
         self._reading = reading_of(spec)
 
         named = (*spec.object.key, spec.object.version, spec.object.deleted)
-        identity = list(dict.fromkeys(filter(None, (*named, spec.source.watermark))))
+        identity = list(dict.fromkeys(filter(None, (*named, *(spec.watermark.fields[:1] if spec.watermark else ())))))
         # A tombstone need not have the watermark nor anything else that is required; of a row, all is read again.
         fields = [spec.field(name).model_copy(update={} if name in named else {"required": False}) for name in identity]
         self._identity = Reader(fields, required=spec.object.key)
@@ -73,7 +73,7 @@ class Mapper:
         self._to_version = self._identity.kinds[self._version].to_version if self._version is not None else None
         self._gone = identity.index(spec.object.deleted) if spec.object.deleted else None
         self._gone_place = self._names.index(spec.object.deleted) if spec.object.deleted else None
-        self._mark = identity.index(spec.source.watermark) if spec.source.watermark else None
+        self._mark = identity.index(spec.watermark.fields[0]) if spec.watermark else None
         self._mark_type = spec.watermark_type
 
     def map_chunk(self, pages: Iterable[bytes], artifact_key: str, remember: Remember) -> MappedChunk:

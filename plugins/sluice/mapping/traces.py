@@ -89,7 +89,7 @@ def image_in(undo: bytes, spec: SyncSpec, key: ObjectKey) -> tuple[Values | None
 
 def record_in(pages: Iterable[bytes], spec: SyncSpec, wanted: bytes) -> Record | None:
     """Return the record of a chunk whose raw bytes have this hash; of several the last, which is the one that counted."""
-    splitter, reading = PageSplitter(spec.source.records), reading_of(spec)
+    splitter, reading = PageSplitter(spec.source.stored_records), reading_of(spec)
     found = None
     for frame, body in enumerate(pages):
         try:
@@ -104,7 +104,7 @@ def record_in(pages: Iterable[bytes], spec: SyncSpec, wanted: bytes) -> Record |
 
 def record_at(pages: Iterable[bytes], spec: SyncSpec, frame: int, index: int) -> Record | None:
     """Return the record at this place of a chunk; None if there is none."""
-    splitter = PageSplitter(spec.source.records)
+    splitter = PageSplitter(spec.source.stored_records)
     for number, body in enumerate(pages):
         if number == frame:
             records = splitter.split(body).records

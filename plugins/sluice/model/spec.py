@@ -3,63 +3,17 @@
 import re
 from typing import Annotated, Final, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field
 
 from sluice.model.base import Frozen
 from sluice.model.connections import TARGET
 from sluice.model.fields import FieldSpec, FieldType
 from sluice.model.scalars import Duration, LimitValue, Share
+from sluice.model.sharding import NAME_PATTERN, FileShards, ShardingSpec
+from sluice.model.source import PATH_PATTERN, SourceSpec
+from sluice.model.watermark import WatermarkSpec
 
-NAME_PATTERN: Final = r"^[a-z][a-z0-9_]{0,62}$"
-PATH_PATTERN: Final = r"^/[^?#]*$"
-DOTTED_PATTERN: Final = r"^[^.]+(\.[^.]+)*$"
 STAGE_PATTERN: Final = r"^[a-z][a-z0-9-]{0,62}$"
-
-
-class CursorSpec(Frozen):
-    """Paging by a cursor that the body of each answer carries; an absent, null or empty cursor ends the shard."""
-
-    kind: Literal["body"] = "body"
-    path: str = Field(pattern=DOTTED_PATTERN, description="where the next cursor stands in the answer, parts joined by dots")
-    parameter: str = Field(min_length=1, description="the query parameter that takes it")
-
-
-class RestSource(Frozen):
-    """A JSON API read page by page with GET requests.
-
-    `path` and the values of `query` are templates over `shard` (the shard's values), `window` (`start`, `end`) and
-    `watermark`; a parameter that renders to nothing is left out.
-    """
-
-    kind: Literal["rest"]
-    connection: str = Field(
-        min_length=1, description="Airflow connection of type http: scheme, host, port, login, extra headers"
-    )
-    path: str = Field(pattern=PATH_PATTERN, description="path below the connection's host")
-    query: dict[str, str] = Field(default={}, description="query parameters")
-    records: str = Field(
-        default="",
-        pattern=f"^$|{DOTTED_PATTERN}",
-        description="where the list of records stands; empty: the answer is the list",
-    )
-    cursor: CursorSpec
-    watermark: str | None = Field(
-        default=None, description="the field that grows with every change; makes the sync incremental"
-    )
-
-
-class ShardValues(Frozen):
-    """One shard for each declared value."""
-
-    kind: Literal["values"]
-    name: str = Field(pattern=NAME_PATTERN, description="templates see the value as `shard.<name>`")
-    values: tuple[Annotated[str, Field(min_length=1, max_length=200)], ...] = Field(min_length=1)
-
-    @model_validator(mode="after")
-    def _distinct(self) -> "ShardValues":
-        if len(set(self.values)) < len(self.values):
-            raise ValueError("each value may stand only once")
-        return self
 
 
 class ObjectSpec(Frozen):
@@ -159,8 +113,8 @@ class SyncSpec(Frozen):
     )
     schedule: str | None = Field(default=None, description="cron expression in UTC, or a preset such as @daily")
     description: str = ""
-    source: RestSource
-    shards: ShardValues | None = Field(default=None, description="absent: one shard, `all`")
+    source: SourceSpec
+    shards: ShardingSpec | None = Field(default=None, description="absent: one shard, `all`, or one for each file")
     object: ObjectSpec
     fields: tuple[FieldSpec, ...] = Field(min_length=1)
     review: ReviewPolicy = ReviewPolicy()
@@ -172,16 +126,26 @@ class SyncSpec(Frozen):
         return {field.name: field for field in self.fields}[name]
 
     @property
+    def sharding(self) -> ShardingSpec | None:
+        """How the sync is cut into shards; None: it is not."""
+        return FileShards(kind="files") if self.shards is None and self.source.kind == "files" else self.shards
+
+    @property
+    def watermark(self) -> WatermarkSpec | None:
+        """What makes the sync incremental; None: nothing, or files, whose names and ETags do."""
+        return self.source.watermark
+
+    @property
     def watermark_type(self) -> FieldType | None:
         """The type of the field that makes the sync incremental; None: it is not."""
-        return None if self.source.watermark is None else self.field(self.source.watermark).type
+        return None if self.source.watermark is None else self.field(self.source.watermark.fields[0]).type
 
     @property
     def uses_window(self) -> bool:
         """Whether a window shapes what is asked of the supplier."""
-        return any("window" in template for template in (self.source.path, *self.source.query.values()))
+        return self.source.uses_window or (self.shards is not None and self.shards.kind == "windows")
 
     @property
     def can_increment(self) -> bool:
-        """Whether the source can be asked for what changed since a watermark."""
-        return self.source.watermark is not None
+        """Whether the source can be asked for what is new."""
+        return self.source.watermark is not None or self.source.kind == "files"

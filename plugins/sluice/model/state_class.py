@@ -55,6 +55,7 @@ TABLES: Final[dict[str, Kept]] = {
     "call": Kept(_CONTROL, "idempotency_ttl", WriteMode.AT_ONCE),
     "breaker": Kept(_CONTROL, "breaker.window", WriteMode.AT_ONCE),
     "rate": Kept(_CONTROL, None, WriteMode.AT_ONCE),
+    "access_token": Kept(_CONTROL, None, WriteMode.AT_ONCE),
     "run": Kept(_TASK, "state_ttl", WriteMode.AT_CHECKPOINTS),
     "shard": Kept(_TASK, "state_ttl", WriteMode.AT_CHECKPOINTS),
     "artifact": Kept(_TASK, "artifact_ttl", WriteMode.AT_CHECKPOINTS),

@@ -5,7 +5,7 @@ from sluice.ports.coordination import AlertStore, BreakerStore, CallStore, Progr
 from sluice.ports.gates import Gates
 from sluice.ports.run_memory import DeadLetterStore, PointerStore, ReviewStore, RunStore, ShardStore, WatermarkStore
 from sluice.ports.services import Services
-from sluice.ports.supplier import Page, PageRequest, Source
+from sluice.ports.supplier import Page, PageRequest, ShardFinder, ShardQuestion, Source
 from sluice.ports.surroundings import Clock, ConnectionInfo, Connections, DatabaseProbe, Metrics, SpecReader
 from sluice.ports.target import DiffCounts, Diffing, DiffScope, Held, Inspecting, Ledger, Publishing, Remember, Target, Undo
 from sluice.ports.upkeep import GarbageStore, Holder, RebuildStore, RedoStore
@@ -43,6 +43,8 @@ __all__ = [
     "ReviewStore",
     "RunStore",
     "Services",
+    "ShardFinder",
+    "ShardQuestion",
     "ShardStore",
     "Source",
     "SpecReader",

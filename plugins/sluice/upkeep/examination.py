@@ -162,7 +162,7 @@ def _artifacts(examined: Examined) -> Finding:
 
 def _others(spec: SyncSpec) -> set[str]:
     """Return the connections to those whom the sync asks or tells."""
-    return {spec.source.connection, *(hook.connection for hook in spec.webhooks)}
+    return {*([spec.source.connection] if spec.source.connection else []), *(hook.connection for hook in spec.webhooks)}
 
 
 def _supplier(examined: Examined, conn_id: str) -> Finding:

@@ -21,6 +21,9 @@ class ListedSource:
         self.requests: list[PageRequest] = []
         self.delivered: list[Page] = []
 
+    def now(self) -> None:
+        return None
+
     def pages(self, request: PageRequest) -> Iterator[Page]:
         self.requests.append(request)
         pages = [answer for answer in self.answers if isinstance(answer, Page)]
@@ -39,6 +42,9 @@ class RegionalSource:
 
     def __init__(self, **regions: Sequence[Page | BaseException]) -> None:
         self.regions = {name: ListedSource(answers) for name, answers in regions.items()}
+
+    def now(self) -> None:
+        return None
 
     def pages(self, request: PageRequest) -> Iterator[Page]:
         return self.regions[request.shard["region"]].pages(request)

@@ -7,12 +7,12 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, Raw
 
-from sluice.adapters.sources.endpoint import Endpoint
-from sluice.adapters.sources.http_client import Answer
+from sluice.adapters.sources.http.client import Answer
+from sluice.adapters.sources.http.endpoint import Endpoint
 from sluice.errors import AnswerNotJson, AnswerUnusable, RecordsMissing, SluiceError, SpecInvalid
 from sluice.mapping import tokens
 from sluice.mapping.pages import PageSplitter
-from sluice.model.spec import RestSource
+from sluice.model.source import RestSource
 
 Cursor = str | int | None
 
@@ -36,12 +36,15 @@ class AnswerReader:
 
     def __init__(self, source: RestSource, endpoint: Endpoint) -> None:
         """Prepare a decoder for the two paths; raise `SpecInvalid` if they exclude each other."""
+        if source.cursor.kind != "body":
+            raise SpecInvalid([f"source.cursor.kind: {source.cursor.kind} is not built yet"])
         self._source = source
+        self._paging = source.cursor
         self._endpoint = endpoint
         self._records = tuple(source.records.split(".")) if source.records else ()
-        self._cursor = tuple(source.cursor.path.split("."))
+        self._cursor = tuple(self._paging.path.split("."))
         if self._records and self._records == self._cursor[: len(self._records)]:
-            raise SpecInvalid([f"source.cursor.path: {source.cursor.path!r} stands inside source.records, which is a list"])
+            raise SpecInvalid([f"source.cursor.path: {self._paging.path!r} stands inside source.records, which is a list"])
         if self._cursor == self._records[: len(self._cursor)]:
             raise SpecInvalid([f"source.records: {source.records!r} stands inside source.cursor.path, which is a single value"])
         tree: dict[str, Any] = {}
@@ -89,7 +92,7 @@ class AnswerReader:
         except (msgspec.MsgspecError, KeyError):
             return self._no_records(answer)
         return AnswerUnusable(
-            f"GET {answer.shown}: source.cursor.path `{self._source.cursor.path}` leads through something that is no object",
+            f"GET {answer.shown}: source.cursor.path `{self._paging.path}` leads through something that is no object",
             url=answer.shown,
         )
 
@@ -122,7 +125,7 @@ class AnswerReader:
             return None
         if not is_fit:
             raise AnswerUnusable(
-                f"GET {answer.shown}: at source.cursor.path `{self._source.cursor.path}` stands "
+                f"GET {answer.shown}: at source.cursor.path `{self._paging.path}` stands "
                 f"{self._endpoint.snippet(bytes(found))}, but a cursor is a text or an integer of at most {LONGEST_CURSOR} "
                 "characters, or null behind the last page",
                 url=answer.shown,

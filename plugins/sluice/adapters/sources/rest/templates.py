@@ -9,7 +9,7 @@ from jinja2 import StrictUndefined, Template, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from sluice.errors import SpecInvalid
-from sluice.model.spec import RestSource
+from sluice.model.source import RestSource
 from sluice.ports import PageRequest
 
 _DOT_PARTS: Final = (".", "..")

@@ -1,9 +1,9 @@
-"""GET requests to a supplier: a path and query in, the body of a 200 out, or an error named after what happened."""
+"""Requests to a supplier in; the bodies of good answers out, or an error named after what happened."""
 
 import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http import HTTPStatus
 from types import TracebackType
@@ -21,8 +21,10 @@ from urllib3.exceptions import (
     SSLError,
 )
 
-from sluice.adapters.sources.bodies import ACCEPTED_ENCODINGS, peek, read_body
-from sluice.adapters.sources.endpoint import Endpoint
+from sluice.adapters.sources.http.auth import Auth, ConnectionAuth
+from sluice.adapters.sources.http.bodies import ACCEPTED_ENCODINGS, peek, read_body
+from sluice.adapters.sources.http.endpoint import Endpoint
+from sluice.adapters.sources.http.request import Request
 from sluice.errors import ConnectionInvalid, RateLimited, SluiceError, SupplierRefused, SupplierUnavailable
 from sluice.guard.restraint import Restraint
 from sluice.guard.retries import http_date, patiently, pause_asked_for
@@ -40,15 +42,21 @@ class Answer:
     content_type: str
     shown: str
     """The address it came from, fit for messages."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """By name in lower case."""
+    supplied_at: datetime | None = None
+    """The supplier's own time when it answered, where it tells."""
 
 
 class HttpClient:
     """Keeps connections to one supplier, as long as its context lasts."""
 
-    def __init__(self, endpoint: Endpoint, policy: StagePolicy, restraint: Restraint) -> None:
+    def __init__(self, endpoint: Endpoint, policy: StagePolicy, restraint: Restraint, auth: Auth | None = None) -> None:
+        """Open nothing yet; without `auth`, what proves who asks are the headers of the connection."""
         self._endpoint = endpoint
         self._policy = policy
         self._restraint = restraint
+        self._auth = auth or ConnectionAuth()
         headers = urllib3.HTTPHeaderDict({"Accept": "application/json", "User-Agent": "sluice"})
         for name, value in endpoint.headers.items():
             headers[name] = value
@@ -68,14 +76,14 @@ class HttpClient:
         """Close the connections."""
         self._pool.clear()
 
-    def get(self, path: str, query: Mapping[str, str]) -> Answer:
-        """Ask for a page, repeating the request as the policy allows while the supplier is unavailable."""
-        url = self._endpoint.url(path, query)
+    def send(self, request: Request) -> Answer:
+        """Return the answer, repeating the request as the policy allows while the supplier is unavailable."""
         # Longer than without progress no shard is waited for.
         within = min(self._policy.timeouts.step, self._policy.no_progress_timeout)
-        return patiently(lambda: self._restraint.ask(lambda: self._once(url)), self._policy.retry, within)
+        return patiently(lambda: self._restraint.ask(lambda: self._once(self._auth.sign(request))), self._policy.retry, within)
 
-    def _once(self, url: str) -> Answer:
+    def _once(self, request: Request) -> Answer:
+        url = self._endpoint.url(request.path, request.query)
         shown = self._endpoint.shown(url)
         with self._translated(shown):
             response = self._pool.request("GET", url, preload_content=False, redirect=False, decode_content=False)
@@ -85,7 +93,13 @@ class HttpClient:
                 body = read_body(response, self._policy.max_body, shown)
             finally:
                 response.close()  # gives nothing up where the body was read to its end: that connection is kept
-        return Answer(body, self._endpoint.snippet(response.headers.get("Content-Type", "")) or "no content type", shown)
+        return Answer(
+            body,
+            self._endpoint.snippet(response.headers.get("Content-Type", "")) or "no content type",
+            shown,
+            {name.lower(): value for name, value in response.headers.items()},
+            http_date(response.headers.get("Date")),
+        )
 
     def _refusal(self, response: urllib3.BaseHTTPResponse, shown: str) -> SluiceError:
         status = response.status

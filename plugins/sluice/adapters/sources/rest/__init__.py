@@ -1,0 +1,1 @@
+"""A JSON API as a source."""
