@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from sluice.errors import SupplierRefused
-from sluice.model import spec
+from sluice.model.source import RestSource as RestSpec
 from sluice.model.stage import RetryPolicy, StagePolicy
 from sluice.ports import Page, PageRequest, Source
 from tests.support.restraints import lone_source
@@ -32,7 +32,7 @@ def supply(request: pytest.FixtureRequest) -> Iterator[Supply]:
     if request.param == "fake":
         yield ListedSource
         return
-    declared = spec.RestSource.model_validate(
+    declared = RestSpec.model_validate(
         {
             "kind": "rest",
             "connection": "shop",

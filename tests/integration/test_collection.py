@@ -272,12 +272,15 @@ def test_control_state_goes_when_its_time_is_over(services: Services, rows: psyc
         "values (%s, 's', array[now() + %s], '{1}', '{1}')"
     )
     rate = "insert into sluice_state.rate values (%s, 's', now() + %s)"
+    token = "insert into sluice_state.access_token (client, expires_at) values (%s, now() + %s)"
     hour, day, months = timedelta(hours=1), timedelta(days=1), timedelta(days=60)
     for statement, facts in (
         (call, ("over", -hour)),
         (call, ("valid", hour)),
         (lease, ("over", OLD, -hour)),
         (lease, ("held", OLD, hour)),
+        (token, ("over", -months)),
+        (token, ("valid", hour)),
         (lease, ("dead", owner.id, -hour)),
         (breaker, ("quiet", -months)),
         (breaker, ("busy", -day)),
@@ -285,7 +288,7 @@ def test_control_state_goes_when_its_time_is_over(services: Services, rows: psyc
         (rate, ("busy", -day)),
     ):
         rows.execute(statement, facts)
-    expected = {"call": 1, "lease": 1, "breaker": 1, "rate": 1}
+    expected = {"call": 1, "lease": 1, "breaker": 1, "rate": 1, "access_token": 1}
     assert collect(services, dry_run=True).control == expected
     assert collect(services, dry_run=False).control == expected
     assert collect(services, dry_run=False).control == dict.fromkeys(expected, 0)

@@ -35,7 +35,7 @@ SHARD = Shard(run=RUN, key=PARIS, params={}, status=ShardStatus.RUNNING, token=T
 CALL = Call(key="k", sync="hotels", run=RUN, subject=REVIEW, name="shop")
 FAILURE = Failure(error="CursorStuck", message="twice")
 NOTHING = Garbage(
-    control=dict.fromkeys(("call", "lease", "breaker", "rate"), 0),
+    control=dict.fromkeys(("call", "lease", "breaker", "rate", "access_token"), 0),
     session=dict.fromkeys(("event", "progress"), 0),
     artifacts=0,
     bytes=0,

@@ -54,8 +54,8 @@ def _templates(draft: Draft) -> Iterator[Problem]:
     if source is None:
         return
     known: dict[str, tuple[str, ...]] = {"window": ("start", "end"), "watermark": (), "until": ()}
-    if shards is not None:
-        known = {"shard": shards.params, **known}
+    if params := draft.shard_params:
+        known = {"shard": params, **known}
     uses: set[str] = set()
     sound = True
     for place, text in source.templates():

@@ -35,6 +35,15 @@ class Draft:
             item["name"]: _part(FieldSpec, item) for item in reversed(self.fields) if isinstance(item.get("name"), str)
         }
 
+    @property
+    def shard_params(self) -> tuple[str, ...]:
+        """What templates see below `shard`; of shards that cannot be read, the name at least."""
+        if self.shards is not None:
+            return self.shards.params
+        shards = self.raw.get("shards")
+        name = shards.get("name") if isinstance(shards, dict) else None
+        return (name,) if isinstance(name, str) else ()
+
     def type_of(self, field: str) -> TypeName | None:
         """Return the type of a field, if that can be told."""
         found = self.declared.get(field)

@@ -85,7 +85,7 @@ def test_the_sound_spec_is_sound(include: Path) -> None:
 
 
 ONE_MISTAKE = {
-    "unknown key": ("  records: items", "  recrods: items", ["10: source.recrods: unknown key; did you mean 'records'? allowed: kind, connection, path, query, records, cursor, watermark"]),
+    "unknown key": ("  records: items", "  recrods: items", ["10: source.recrods: unknown key; did you mean 'records'? allowed: watermark, kind, connection, method, path, query, headers, body, records, error, cursor, detail, auth, allow_hosts"]),
     "missing key": ("  path: /items\n", "", ["3: source.path: missing: path below the connection's host"]),
     "query in the path": ("path: /items", "path: /items?x=1", ["6: source.path: '/items?x=1' has to begin with / and hold no ? or #: parameters belong under query"]),
     "missing key of an item": ("{name: note, type: json}", "{name: note}", ["22: fields[1].type: missing"]),
@@ -110,7 +110,7 @@ ONE_MISTAKE = {
     "optional key": ("{name: id, type: text}", "{name: id, type: text, required: false}", ["21: fields[0].required: is part of object.key, so it is always required: leave this line out"]),
     "undeclared version": ("version: changed", "version: change", ["19: object.version: no field is named 'change'; did you mean 'changed'? declared: id, note, score, changed"]),
     "version that does not order": ("version: changed", "version: id", ["19: object.version: 'id' is text, which does not order; allowed: bigint, date, integer, timestamptz"]),
-    "watermark that does not order": ("watermark: changed", "watermark: note", ["12: source.watermark: 'note' is json, which does not order; allowed: bigint, date, integer, timestamptz"]),
+    "watermark that does not order": ("watermark: changed", "watermark: note", ["12: source.watermark: 'note' is json, which does not order; allowed: bigint, date, integer, text, timestamptz"]),
     "undeclared deletion": ("version: changed", "version: changed\n  deleted: gone", ["20: object.deleted: no field is named 'gone'; declared: id, note, score, changed"]),
     "deletion that is no truth": ("version: changed", "version: changed\n  deleted: note", ["20: object.deleted: 'note' is json, which does not say whether an object is gone; allowed: boolean"]),
     "deletion that is the key": ("  version: changed\nfields:\n  - {name: id, type: text}", "  deleted: id\nfields:\n  - {name: id, type: boolean}", ["19: object.deleted: 'id' is part of object.key: an object would become another one by being deleted"]),
@@ -118,17 +118,17 @@ ONE_MISTAKE = {
     "undeclared watermark": ("watermark: changed", "watermark: x", ["12: source.watermark: no field is named 'x'; declared: id, note, score, changed"]),
     "field twice": ("{name: note, type: json}", "{name: id, type: json}", ["22: fields[1].name: 'id' stands twice; the first is fields[0]"]),
     "file name": ("sync: demo", "sync: other", ["1: sync: is 'other', but the file is demo.yaml: the two have to be the same"]),
-    "unknown template name": ("{{ watermark }}", "{{ watermark }}{{ now }}", ["9: source.query.since: uses the unknown name 'now'; known: shard.region, window.start, window.end, watermark"]),
-    "unknown part of the shard": ("shard.region", "shard.country", ["8: source.query.region: uses the unknown name 'shard.country'; known: shard.region, window.start, window.end, watermark"]),
-    "part of what has none": ("{{ watermark }}", "{{ watermark.day }}", ["9: source.query.since: uses the unknown name 'watermark.day'; known: shard.region, window.start, window.end, watermark"]),
-    "the shard as a whole": ("{{ shard.region }}", "{{ shard }}", ["8: source.query.region: uses the unknown name 'shard'; known: shard.region, window.start, window.end, watermark"]),
-    "a global of Jinja": ("{{ watermark }}", "{{ watermark }}{{ range(9) }}", ["9: source.query.since: uses the unknown name 'range'; known: shard.region, window.start, window.end, watermark"]),
+    "unknown template name": ("{{ watermark }}", "{{ watermark }}{{ now }}", ["9: source.query.since: uses the unknown name 'now'; known: shard.region, window.start, window.end, watermark, until"]),
+    "unknown part of the shard": ("shard.region", "shard.country", ["8: source.query.region: uses the unknown name 'shard.country'; known: shard.region, window.start, window.end, watermark, until"]),
+    "part of what has none": ("{{ watermark }}", "{{ watermark.day }}", ["9: source.query.since: uses the unknown name 'watermark.day'; known: shard.region, window.start, window.end, watermark, until"]),
+    "the shard as a whole": ("{{ shard.region }}", "{{ shard }}", ["8: source.query.region: uses the unknown name 'shard'; known: shard.region, window.start, window.end, watermark, until"]),
+    "a global of Jinja": ("{{ watermark }}", "{{ watermark }}{{ range(9) }}", ["9: source.query.since: uses the unknown name 'range'; known: shard.region, window.start, window.end, watermark, until"]),
     "unknown filter": ("{{ watermark }}", "{{ watermark | nope }}", ["9: source.query.since: is no valid template: No filter named 'nope'."]),
     "broken template": ("{{ watermark }}", "{{ watermark", ["9: source.query.since: is no valid template: unexpected end of template, expected 'end of print statement'."]),
     "cursor parameter set twice": ("    since:", "    cursor: '1'\n    since:", ["9: source.query.cursor: is set by source.cursor.parameter: leave it out here"]),
-    "watermark not used": ('    since: "{{ watermark }}"\n', "", ["11: source.watermark: no parameter of source.query uses {{ watermark }}: every run would fetch all"]),
+    "watermark not used": ('    since: "{{ watermark }}"\n', "", ["11: source.watermark: no template of the source uses {{ watermark }}: every run would fetch all"]),
     "watermark not declared": ("  watermark: changed\n", "", ["9: source.query.since: uses {{ watermark }}, but source.watermark does not say which field that is"]),
-    "shard not used": ("{{ shard.region }}", "x", ["15: shards.name: neither source.path nor source.query uses {{ shard.region }}: all shards are alike"]),
+    "shard not used": ("{{ shard.region }}", "x", ["14: shards.kind: no template of the source uses {{ shard.region }}: all shards are alike"]),
     "preset": ("stage: hotel-content", "stage: hotel-content\nschedule: '@dayly'", ["3: schedule: unknown preset '@dayly'; did you mean '@daily'? allowed: @hourly, @daily, @weekly, @monthly, @quarterly, @yearly, or a cron expression"]),
     "cron": ("stage: hotel-content", "stage: hotel-content\nschedule: 61 * * * *", ["3: schedule: '61 * * * *' is no cron expression: five parts (minute hour day month weekday), or one of @hourly, @daily, @weekly, @monthly, @quarterly, @yearly"]),
     "cron with seconds": ("stage: hotel-content", "stage: hotel-content\nschedule: '* * * * * *'", ["3: schedule: '* * * * * *' is no cron expression: five parts (minute hour day month weekday), or one of @hourly, @daily, @weekly, @monthly, @quarterly, @yearly"]),
@@ -317,17 +317,11 @@ def test_one_sync_is_checked_together_with_its_stage(tmp_path: Path) -> None:
     assert any(problem.startswith("include/stages.yaml:3: stages.hotel-content.lease_ttl") for problem in problems)
 
 
-def test_a_wrong_kind_hides_nothing(include: Path) -> None:
-    """All that is wrong with a source is told at once: there is one kind of it, whatever is written."""
-    broken = (
-        SPEC.replace("kind: rest", "kind: sql")
-        .replace("records: items", "recrods: items")
-        .replace("{{ watermark }}", "{{ now }}")
-    )
-    told = problems(include, broken)
-    assert [line.split(":")[1].strip() for line in told] == ["source.kind", "source.recrods"]
-    broken = SPEC.replace("kind: rest", "kind: sql").replace("{{ watermark }}", "{{ now }}")
-    assert [line.split(":")[1].strip() for line in problems(include, broken)] == ["source.kind", "source.query.since"]
+def test_a_wrong_kind_is_told_alone(include: Path) -> None:
+    """What may stand in a source depends on its kind, so nothing else is said of it before that is mended."""
+    assert problems(include, SPEC.replace("kind: rest", "kind: rets")) == [
+        "4: source.kind: unknown value 'rets'; did you mean 'rest'? allowed: rest, sql, files, code"
+    ]
 
 
 def test_a_name_is_never_suggested_for_itself(include: Path) -> None:

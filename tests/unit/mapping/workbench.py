@@ -11,6 +11,7 @@ from sluice.mapping.reader import Reader
 from sluice.model.fields import FieldSpec
 from sluice.model.ledger import Remembered
 from sluice.model.spec import SyncSpec
+from sluice.model.watermark import WatermarkSpec
 
 ARTIFACT = "hotels/run-1/raw/north/000000.zst"
 
@@ -30,7 +31,7 @@ def sync_spec(fields: dict[str, str | dict[str, Any]], **changes: Any) -> SyncSp
 
 def watermarked(spec: SyncSpec, field: str) -> SyncSpec:
     """The same spec with a watermark."""
-    return spec.model_copy(update={"source": spec.source.model_copy(update={"watermark": field})})
+    return spec.model_copy(update={"source": spec.source.model_copy(update={"watermark": WatermarkSpec(fields=(field,))})})
 
 
 def nothing(_: object) -> dict[Any, Remembered]:

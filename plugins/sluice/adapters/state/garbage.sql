@@ -23,6 +23,13 @@ delete from sluice_state.breaker where (host, stage) in (
     order by host, stage limit %(limit)s
 )
 
+-- name: sweep_access_token
+-- Forget tokens that are over for long, or that nobody has asked for again.
+delete from sluice_state.access_token where client in (
+    select client from sluice_state.access_token where coalesce(expires_at, renewed_at) <= now() - %(quiet)s::interval
+    order by client limit %(limit)s
+)
+
 -- name: sweep_rate
 -- Forget when hosts might be asked that nobody has asked for long.
 delete from sluice_state.rate where (host, stage) in (
