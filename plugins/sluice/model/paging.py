@@ -64,11 +64,13 @@ class LinkHeader(_Paging):
 
 
 class HeaderCursor(_Paging):
-    """A cursor that a header of each answer carries; an absent or empty one ends the shard."""
+    """A cursor, or the next address, that a header of each answer carries; an absent or empty one ends the shard."""
 
     kind: Literal["header"]
     header: str = Field(min_length=1, description="the header of the answer that has the next cursor")
-    parameter: Parameter = Field(description="the parameter that takes it")
+    parameter: Parameter | None = Field(
+        default=None, description="the parameter that takes it; absent: the header has the whole address of the next page"
+    )
 
 
 class PageNumber(_Paging):
