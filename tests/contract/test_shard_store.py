@@ -46,6 +46,13 @@ def test_planned_shards_are_pending_and_ordered(stores: Stores) -> None:
     assert (rome.key, rome.watermark, rome.cursor, rome.attempt) == (ROME, "17", None, 0)
 
 
+def test_one_shard_is_found_by_its_key(stores: Stores) -> None:
+    """It is the one that stands among all; one that is not there is named."""
+    assert stores.shards.get(RUN, ROME) == stores.shards.of(RUN)[1]
+    with pytest.raises(NotFound, match="oslo of run run-1"):
+        stores.shards.get(RUN, ShardKey("oslo"))
+
+
 def test_keys_are_ordered_as_python_orders_them(stores: Stores) -> None:
     """The order does not depend on the language of the database."""
     run = stores.runs.get(RUN)

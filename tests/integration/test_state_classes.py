@@ -109,6 +109,7 @@ ASKED: dict[str, Asked] = {
     "PostgresShardStore.claim_next": Asked((RUN,), None),
     "PostgresShardStore.delivered": Asked(("hotels", 9), {}),
     "PostgresShardStore.fail": Asked((SHARD, FAILURE), NotFound),
+    "PostgresShardStore.get": Asked((RUN, PARIS), NotFound),
     "PostgresShardStore.of": Asked((RUN,), []),
     "PostgresShardStore.plan": Asked((a_run(), plans(PARIS), {}), NotFound),
     "PostgresShardStore.renew": Asked((SHARD, MINUTE), NotFound),

@@ -9,7 +9,7 @@ from sluice import log_events
 from sluice.errors import Fenced, OutcomeUnknown, Retryable, Scope, ShardsFailed, SluiceError
 from sluice.model.base import RunId, ShardKey
 from sluice.model.lifecycle import ShardStatus
-from sluice.model.shard import Shard
+from sluice.model.shard import Shard, some_of
 from sluice.ports import ShardStore
 
 log: Final = structlog.get_logger()
@@ -35,15 +35,16 @@ def fetch_group(store: ShardStore, run: RunId, keys: Sequence[ShardKey], fetch: 
         return [fetch(keys[0])]
     pass_ = _Pass(fetch)
     for key in keys:
-        if _state(store, run)[key].status is not ShardStatus.RUNNING:
+        if store.get(run, key).status is not ShardStatus.RUNNING:
             pass_.work_on(key)
     while (other := store.claim_next(run)) is not None:
         pass_.help_with(other.key)
     for key in keys:
-        if key not in pass_.failed and not _is_fetched(_state(store, run)[key]):
+        if key not in pass_.failed and not _is_fetched(store.get(run, key)):
             pass_.work_on(key)
     pass_.finish(len(keys))
-    return [_state(store, run)[key] for key in keys]
+    state = _state(store, run)
+    return [state[key] for key in keys]
 
 
 def transform_group(store: ShardStore, run: RunId, keys: Sequence[ShardKey], transform: Work) -> list[Shard]:
@@ -52,14 +53,15 @@ def transform_group(store: ShardStore, run: RunId, keys: Sequence[ShardKey], tra
     # One that began again since it was fetched is fetched by its transformation.
     fetched = [key for key in keys if _is_fetched(state[key]) or state[key].epoch]
     if not fetched:
-        raise ShardsFailed(f"nothing was fetched of {', '.join(keys)}, so there is nothing to transform")
+        raise ShardsFailed(f"nothing was fetched of {some_of(keys)}, so there is nothing to transform")
     if len(keys) == 1:
         return [transform(keys[0])]
     pass_ = _Pass(transform)
     for key in fetched:
         pass_.work_on(key)
     pass_.finish(len(fetched))
-    return [_state(store, run)[key] for key in fetched]
+    state = _state(store, run)
+    return [state[key] for key in fetched]
 
 
 class _Pass:
@@ -96,7 +98,7 @@ class _Pass:
     def finish(self, shards: int) -> None:
         """Raise `ShardsFailed` if any of so many shards failed."""
         if self.failed:
-            named = "; ".join(f"{key}: {type(error).__name__}: {error}" for key, error in self.failed.items())
+            named = some_of([f"{key}: {type(error).__name__}: {error}" for key, error in self.failed.items()], "; ")
             raise ShardsFailed(
                 f"{len(self.failed)} of {shards} shards failed: {named}",
                 shards=list(self.failed),

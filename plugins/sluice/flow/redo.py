@@ -35,7 +35,7 @@ def transform(services: Services, run_id: RunId, shard_key: ShardKey) -> Shard:
     """Transform a shard; one that had to begin again is fetched first."""
 
     def work() -> Shard:
-        if any(shard.key == shard_key and _is_to_be_fetched(shard) for shard in services.shards.of(run_id)):
+        if _is_to_be_fetched(services.shards.get(run_id, shard_key)):
             fetcher.fetch(services, run_id, shard_key)
         return transformer.transform(services, run_id, shard_key)
 

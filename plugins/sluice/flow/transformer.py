@@ -10,7 +10,7 @@ import structlog
 from structlog.contextvars import bound_contextvars
 
 from sluice import log_events
-from sluice.errors import NotFound, Permanent, ShardsFailed
+from sluice.errors import Permanent, ShardsFailed
 from sluice.flow.damage import intact, require_chunks
 from sluice.flow.digest import content_digest
 from sluice.flow.entering import entered_for_a_shard, heartbeat_of
@@ -38,7 +38,7 @@ def transform(services: Services, run_id: RunId, shard_key: ShardKey) -> Shard:
     Raises `ShardsFailed`, and leaves the shard as it is, if it has not been fetched to its end; `RedoNeeded` where stored bytes
     were lost.
     """
-    shard = _standing(services, run_id, shard_key)
+    shard = services.shards.get(run_id, shard_key)
     if shard.status in _DONE:
         return shard
     if not shard.exhausted:
@@ -59,13 +59,6 @@ def transform(services: Services, run_id: RunId, shard_key: ShardKey) -> Shard:
             services.shards.fail(shard, Failure.of(error))
             log.warning(log_events.SHARD_FAILED, error=type(error).__name__, message=error.message)
             raise
-
-
-def _standing(services: Services, run_id: RunId, shard_key: ShardKey) -> Shard:
-    for shard in services.shards.of(run_id):
-        if shard.key == shard_key:
-            return shard
-    raise NotFound(f"run {run_id} has no shard {shard_key}", run=run_id, shard=shard_key)
 
 
 def _transform(services: Services, run: Run, shard: Shard, pulse: Heartbeat) -> Shard:

@@ -1,5 +1,6 @@
 """A shard: the unit of scheduling, retry and resume."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
@@ -10,6 +11,9 @@ from sluice.model.lifecycle import ShardStatus
 from sluice.model.run import Failure
 
 SHARD_STATE_VERSION: Final = 2
+
+_NAMED: Final = 10
+"""How many of many shards are named where a person reads about them."""
 
 
 class ShardPlan(Frozen):
@@ -43,3 +47,9 @@ class Shard(Frozen):
     failure: Failure | None = None
     state_version: int = SHARD_STATE_VERSION
     progress_at: datetime | None = None
+
+
+def some_of(names: Sequence[str], between: str = ", ") -> str:
+    """Return the names joined; of thousands no more than a person reads, and how many more there are."""
+    shown = between.join(names[:_NAMED])
+    return shown if len(names) <= _NAMED else f"{shown}{between}and {len(names) - _NAMED:,} more"

@@ -66,6 +66,9 @@ class ShardStore(Protocol):
     def of(self, run: RunId) -> list[Shard]:
         """Return the run's shards, ordered by key."""
 
+    def get(self, run: RunId, key: ShardKey) -> Shard:
+        """Return one shard of the run; raise `NotFound` naming it."""
+
     def delivered(self, sync: str, runs: int) -> dict[ShardKey, tuple[int, ...]]:
         """Return how many records each shard had in the last so many full runs that succeeded, newest first."""
 

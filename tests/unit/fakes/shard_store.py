@@ -42,6 +42,11 @@ class MemoryShardStore:
         with self._memory.lock:
             return self._memory.of_run(run)
 
+    def get(self, run: RunId, key: ShardKey) -> Shard:
+        """Return one shard of the run."""
+        with self._memory.lock:
+            return self._memory.shard(run, key)
+
     def delivered(self, sync: str, runs: int) -> dict[ShardKey, tuple[int, ...]]:
         """Return what each shard had in the last full runs."""
         with self._memory.lock:

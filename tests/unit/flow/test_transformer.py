@@ -286,7 +286,7 @@ def test_a_shard_that_is_not_fetched_stays_as_it_is() -> None:
 def test_an_unknown_shard_is_named() -> None:
     """It is not the run that is missing."""
     bench = Bench(*TWO_CHUNKS)
-    with pytest.raises(NotFound, match="run run-1 has no shard east"):
+    with pytest.raises(NotFound, match="no shard east of run run-1"):
         transform(bench.services, RUN, ShardKey("east"))
 
 

@@ -52,6 +52,11 @@ class PostgresShardStore:
         with self._database.transaction() as connection:
             return _of(connection, run)
 
+    def get(self, run: RunId, key: ShardKey) -> Shard:
+        """Return one shard of the run; raise `NotFound` naming it."""
+        with self._database.transaction() as connection:
+            return _get(connection, run, key)
+
     def delivered(self, sync: str, runs: int) -> dict[ShardKey, tuple[int, ...]]:
         """Return how many records each shard had in the last full runs that succeeded, newest first."""
         found: dict[ShardKey, tuple[int, ...]] = {}
