@@ -39,10 +39,23 @@ class SpecFiles:
         """Return the spec of a sync; raise `SpecInvalid` with all that is wrong with it."""
         if unknown := self._unknown(name):
             raise SpecInvalid(unknown)
-        spec, problems, _ = self._read_sync(name)
+        return self.sync_in(self.sync_path(name))
+
+    def sync_in(self, file: FilePath) -> SyncSpec:
+        """Return the spec in a file, which may stand anywhere; raise `SpecInvalid` with all that is wrong with it."""
+        spec, problems, _ = self._read_sync(file)
         if spec is None:
             raise SpecInvalid(problems)
         return spec
+
+    def placed(self, file: FilePath, told: Iterable[tuple[Path, str]]) -> list[str]:
+        """Return what is told of keys of a sync's file, each with its line."""
+        tree, _ = _read(file)
+        return _spelled(self._shown_path(file), tree, [Problem(path, message) for path, message in told])
+
+    def sync_path(self, name: str) -> FilePath:
+        """Return where the file of a sync stands, or would."""
+        return self._include / SYNCS_FOLDER / f"{name}.yaml"
 
     def policy(self, stage: str) -> StagePolicy:
         """Return the policy of a stage; raise `SpecInvalid` with all that is wrong with it. Other stages do not matter."""
@@ -59,13 +72,13 @@ class SpecFiles:
             return self._unknown(name) or self._problems_of(name, stages)
         problems = stages.problems()
         for sync in self.names():
-            problems += self._read_sync(sync)[1]
+            problems += self._read_sync(self.sync_path(sync))[1]
         for path in sorted((self._include / SYNCS_FOLDER).glob("*.yml")):
             problems.append(f"{self._shown}/{SYNCS_FOLDER}/{path.name}:1: name it {path.stem}.yaml, or it is not read")
         return problems
 
     def _unknown(self, name: str) -> list[str]:
-        if re.fullmatch(NAME_PATTERN, name) and self._sync_path(name).is_file():
+        if re.fullmatch(NAME_PATTERN, name) and self.sync_path(name).is_file():
             return []
         if name in self.names():
             wrong = "is no name for a sync: lower-case letters, digits and _, a letter first"
@@ -73,28 +86,27 @@ class SpecFiles:
         return [f"{self._shown}/{SYNCS_FOLDER}: no sync {name!r}; {suggest(name, self.names(), 'there are')}"]
 
     def _problems_of(self, name: str, stages: "_Stages") -> list[str]:
-        _, problems, stage = self._read_sync(name)
+        _, problems, stage = self._read_sync(self.sync_path(name))
         # A stage that the other file does not declare is told with the sync's own lines.
         if isinstance(stage, str) and (stage in stages.merged or not stages.merged):
             problems += stages.problems_of(stage)
         return problems
 
-    def _sync_path(self, name: str) -> FilePath:
-        return self._include / SYNCS_FOLDER / f"{name}.yaml"
+    def _shown_path(self, file: FilePath) -> str:
+        return f"{self._shown}/{SYNCS_FOLDER}/{file.name}" if file.parent == self._include / SYNCS_FOLDER else str(file)
 
-    def _read_sync(self, name: str) -> tuple[SyncSpec | None, list[str], Any]:
+    def _read_sync(self, file: FilePath) -> tuple[SyncSpec | None, list[str], Any]:
         """Return the spec, if it can be used, all that is wrong with it, and the stage as it is written."""
-        shown = f"{self._shown}/{SYNCS_FOLDER}/{name}.yaml"
-        tree, problems = _read(self._sync_path(name))
+        tree, problems = _read(file)
         spec: SyncSpec | None = None
         stage: Any = None
         if isinstance(tree.value, dict):
             stage = tree.value.get("stage")
             spec, wrong = _validated(SyncSpec, tree.value, tree.texts)
             problems += wrong
-            problems += broken_rules(tree.value, name)
+            problems += broken_rules(tree.value, file.stem)
             problems += self._undeclared_stage(stage)
-        lines = _spelled(shown, tree, problems)
+        lines = _spelled(self._shown_path(file), tree, problems)
         return (None if lines else spec), lines, stage
 
     def _undeclared_stage(self, stage: Any) -> Iterable[Problem]:

@@ -17,6 +17,7 @@ from sluice.cli.commands.rollback import rollback
 from sluice.cli.commands.run import run as run_command
 from sluice.cli.commands.runs import ledger, runs, show
 from sluice.cli.commands.stack import demo, up
+from sluice.cli.commands.try_spec import try_spec
 from sluice.cli.commands.validate import validate
 from sluice.cli.commands.why import why
 from sluice.cli.logs import configure_logs
@@ -60,6 +61,7 @@ def build_app(airflow: Callable[[], Connections]) -> typer.Typer:
         context.obj = Session(airflow=airflow, verbose=verbose, debug=debug)
 
     app.command(rich_help_panel=_WORK)(bounded(validate))
+    app.command("try", rich_help_panel=_WORK)(bounded(try_spec))
     app.command("run", rich_help_panel=_WORK)(bounded(run_command))
     app.add_typer(review, name="review", rich_help_panel=_WORK)
     app.command(rich_help_panel=_WORK)(bounded(rollback))

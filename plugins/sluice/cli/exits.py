@@ -16,7 +16,8 @@ class ExitCode(IntEnum):
     WAITING = 3
     """A review waits for a person."""
     PARTIAL = 4
-    """Some shards failed, and the others are published; or the table is not all as it was published."""
+    """Some shards failed, and the others are published; or the table is not all as it was published; or records tried are
+    rejected."""
     INTERRUPTED = 130
 
 

@@ -34,7 +34,7 @@ def admit(services: Services, request: RunRequest, run_id: RunId) -> Run:
         return services.runs.open(present, services.policy(present.stage))
     spec = _spec(services, request)
     policy = services.policy(spec.stage)
-    mode = _mode(spec, request)
+    mode = mode_of(spec, request)
     spec_json = spec.model_dump_json().encode()
     spec_hash = hashlib.sha256(spec_json).hexdigest()
     now = services.clock.now()
@@ -129,7 +129,8 @@ def _spec(services: Services, request: RunRequest) -> SyncSpec:
         raise NotUndoable(f"of publication {undone.id} nothing is kept any more but its record: {error.message}") from error
 
 
-def _mode(spec: SyncSpec, request: RunRequest) -> Mode:
+def mode_of(spec: SyncSpec, request: RunRequest) -> Mode:
+    """Return the mode a run of this request has; raise `UsageInvalid` if the sync cannot run as it asks for."""
     if (request.undoes is None) is (request.mode is Mode.ROLLBACK):
         raise UsageInvalid("a run takes a publication back if it names one and its mode is rollback, and not otherwise")
     if request.undoes is not None and (request.window is not None or request.shards):

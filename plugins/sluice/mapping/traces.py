@@ -75,6 +75,19 @@ def row_in(file: bytes, spec: SyncSpec, key: ObjectKey, place: Place) -> Values 
     return canonical(spec, {name: table[name].cast(pa.string())[0].as_py() for name in fields})
 
 
+def rows_in(file: bytes, spec: SyncSpec) -> list[tuple[ObjectKey, Values | None]]:
+    """Return each object of a rows artifact with its row, None if it has none there. Raises `ArtifactCorrupt`."""
+    names = [field.name for field in spec.fields]
+    with readable():
+        table = pq.read_table(pa.BufferReader(file), columns=[rows.KEY, rows.MAPPED, *names])
+    columns = {name: table[name].cast(pa.string()).to_pylist() for name in names}
+    heads = zip(table[rows.KEY].to_pylist(), table[rows.MAPPED].to_pylist(), strict=True)
+    return [
+        (key, canonical(spec, {name: column[place] for name, column in columns.items()}) if is_mapped else None)
+        for place, (key, is_mapped) in enumerate(heads)
+    ]
+
+
 def image_in(undo: bytes, spec: SyncSpec, key: ObjectKey) -> tuple[Values | None, bytes | None]:
     """Return the row of an object before a publication, as its undo artifact has it, and the hash the ledger had of it.
 

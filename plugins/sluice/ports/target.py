@@ -165,8 +165,11 @@ class Diffing(Protocol):
     def result(self) -> tuple[bytes, DiffCounts]:
         """Return the last comparison: the diff (Parquet, ordered by key, see `model.rows`) and its counts."""
 
-    def inspecting(self) -> "Inspecting":
-        """Take a closer look at the last comparison, once; nothing is staged or compared after it."""
+    def inspecting(self, samples: int = 20) -> "Inspecting":
+        """Take a closer look at the last comparison, once; nothing is staged or compared after it.
+
+        Of each outcome `samples` objects are shown.
+        """
 
 
 class Inspecting(Protocol):

@@ -96,9 +96,9 @@ class PostgresDiffing:
         diff, _ = copy_to_parquet(self._cursor, sql.SQL(_SQL["result"]), types)
         return diff, self._counted()
 
-    def inspecting(self) -> PostgresInspecting:
+    def inspecting(self, samples: int = 20) -> PostgresInspecting:
         """Take a closer look at the last comparison; once in a session."""
-        return PostgresInspecting(self._cursor, self._table, self._counted())
+        return PostgresInspecting(self._cursor, self._table, self._counted(), samples)
 
     def _counted(self) -> DiffCounts:
         self._counts = self._counts or self._count()

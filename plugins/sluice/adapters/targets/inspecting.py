@@ -22,7 +22,6 @@ from sluice.ports import DiffCounts
 
 _SQL: Final = Queries(__package__, "inspecting.sql")
 
-SAMPLES_OF_OUTCOME: Final = 20
 SAMPLES_OF_FIELD: Final = 5
 
 _WHOLE: Final = frozenset({Outcome.CREATED, Outcome.DELETED})
@@ -34,14 +33,14 @@ _KEPT: Final = frozenset({Outcome.REJECTED, Outcome.REFRESHED})
 class PostgresInspecting:
     """The rows of one comparison, in the session that made it."""
 
-    def __init__(self, cursor: psycopg.Cursor[DictRow], table: TargetTable, counts: DiffCounts) -> None:
+    def __init__(self, cursor: psycopg.Cursor[DictRow], table: TargetTable, counts: DiffCounts, samples: int) -> None:
         self._cursor = cursor
         self._fields = table.fields
         self._standing = Standing(cursor, table)
         table.spell_alike(cursor)
         cursor.execute(_SQL["analyze_comparison"])
         self._sampling = Sampling.of(_rows_after(counts))
-        cursor.execute(_SQL["show"], {"samples": SAMPLES_OF_OUTCOME, "outcomes": [str(outcome) for outcome in counts.outcomes]})
+        cursor.execute(_SQL["show"], {"samples": samples, "outcomes": [str(outcome) for outcome in counts.outcomes]})
         cursor.execute(_SQL["need"], self._sampling.facts)
         columns = [sql.SQL("{} {}").format(sql.Identifier(field.name), type_sql(field.type.sql)) for field in self._fields]
         cursor.execute(sql.SQL(_SQL["create_arriving"]).format(sql.SQL(", ").join(columns)))

@@ -1,0 +1,197 @@
+"""Trying: a spec comes in; what a run of it would ask for, map and change goes out. Nothing is written."""
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from sluice.errors import (
+    AnswerUnusable,
+    ConnectionInvalid,
+    SchemaOutdated,
+    SupplierRefused,
+    SupplierUnavailable,
+    TargetMismatch,
+    TargetUnavailable,
+    UsageInvalid,
+)
+from sluice.flow.admission import mode_of
+from sluice.flow.shard_plans import declared_shards
+from sluice.mapping import shapes
+from sluice.mapping.mapper import MappedChunk, Mapper
+from sluice.mapping.pages import PageSplitter
+from sluice.mapping.traces import rows_in
+from sluice.model.run import Failure, Mode, Origin, RunRequest
+from sluice.model.shard import ShardPlan
+from sluice.model.spec import SyncSpec
+from sluice.model.trial import Comparison, Hint, Trial, TrialQuestion, TrialReject, TrialRow
+from sluice.ports import DiffScope, PageRequest, Services, Source
+
+_SUPPLIER: Final = (SupplierUnavailable, SupplierRefused, AnswerUnusable)
+"""What is the supplier's doing, or the spec's, and is told with all that came before it."""
+
+_NO_TARGET: Final = (TargetUnavailable, ConnectionInvalid, SchemaOutdated)
+"""Why there may be nothing to compare with, which takes nothing from the rest."""
+
+_KEYS_NAMED: Final = 5
+
+
+def try_spec(services: Services, spec: SyncSpec, question: TrialQuestion) -> Trial:
+    """Fetch a few records of one shard, map them, and compare them with what the target holds.
+
+    What the supplier does wrong is told as the trial's `failure`. Raises `UsageInvalid` or `SpecInvalid` if it cannot be asked
+    at all.
+    """
+    policy = services.policy(spec.stage)
+    mode = mode_of(spec, _request(spec, question))
+    plans = declared_shards(spec)
+    plan = _chosen(spec, plans, question)
+    marks = services.watermarks.of(spec.sync) if mode is Mode.INCREMENTAL else {}
+    asked = PageRequest(
+        shard=plan.params,
+        cursor=None,
+        watermark=marks.get(plan.key),
+        window_start=question.window.start if question.window else None,
+        window_end=question.window.end if question.window else None,
+    )
+    fetched = _Fetched(spec.source.stored_records)
+    fetched.take(services.source(spec, policy), asked, question.limit)
+    mapped = Mapper(spec).map_chunk([fetched.page()], "trial", lambda _: {})
+    comparison, incomparable, failure = _compared(services, spec, plan, mapped)
+    documents = shapes.decoded(fetched.records)
+    return Trial(
+        sync=spec.sync,
+        mode=mode,
+        window=question.window,
+        shard=plan.key,
+        params=plan.params,
+        shards=len(plans),
+        watermark=asked.watermark,
+        until=asked.until,
+        pages=fetched.pages,
+        records=tuple(record.decode(errors="backslashreplace") for record in fetched.records),
+        is_cut=fetched.is_cut,
+        columns={declared.name: declared.type.sql for declared in spec.fields},
+        rows=tuple(
+            TrialRow(key=key, is_gone=values is None, values=values or {}) for key, values in rows_in(mapped.rows, spec)
+        ),
+        rejects=tuple(
+            TrialReject(record=reject.address.index, **reject.model_dump(include={"key", "field", "error", "message"}))
+            for reject in mapped.rejects
+        ),
+        hints=(*_field_hints(spec, documents), *_paging_hints(spec, fetched)),
+        comparison=comparison,
+        incomparable=incomparable,
+        failure=fetched.failure or failure,
+    )
+
+
+def _request(spec: SyncSpec, question: TrialQuestion) -> RunRequest:
+    return RunRequest(sync=spec.sync, mode=question.mode, window=question.window, origin=Origin())
+
+
+def _chosen(spec: SyncSpec, plans: list[ShardPlan], question: TrialQuestion) -> ShardPlan:
+    if question.shard is None:
+        return plans[0]
+    for plan in plans:
+        if plan.key == question.shard:
+            return plan
+    named = ", ".join(plan.key for plan in plans[:_KEYS_NAMED]) + (" …" if len(plans) > _KEYS_NAMED else "")
+    raise UsageInvalid(f"{spec.sync} has no shard {question.shard!r}; its {len(plans):,} shards: {named}")
+
+
+@dataclass
+class _Fetched:
+    """What has come from the supplier so far."""
+
+    place: str
+    """Where the list of records stands in a page."""
+    pages: int = 0
+    records: list[bytes] = field(default_factory=list)
+    first: bytes | None = None
+    """The first page as it came."""
+    ends_early: bool = False
+    """Whether the first page was the last, though nothing was cut."""
+    is_cut: bool = False
+    failure: Failure | None = None
+
+    def take(self, source: Source, asked: PageRequest, limit: int) -> None:
+        """Take pages until there are as many records as were asked for."""
+        splitter = PageSplitter(self.place)
+        try:
+            for page in source.pages(asked):
+                self.first = page.body if self.first is None else self.first
+                self.pages += 1
+                found = [bytes(raw) for raw in splitter.split(page.body).records]
+                wanted = limit - len(self.records)
+                self.records += found[:wanted]
+                self.is_cut = len(found) > wanted or (len(found) == wanted and page.cursor is not None)
+                self.ends_early = self.pages == 1 and page.cursor is None
+                if len(self.records) == limit:
+                    return
+        except _SUPPLIER as error:
+            self.failure = Failure.of(error)
+
+    def page(self) -> bytes:
+        """Return a page with these records alone."""
+        body = b"[" + b",".join(self.records) + b"]"
+        for key in reversed(self.place.split(".") if self.place else []):
+            body = b"{" + msgspec.json.encode(key) + b":" + body + b"}"
+        return body
+
+
+def _field_hints(spec: SyncSpec, documents: list[Any]) -> list[Hint]:
+    """Name each field whose path leads nowhere in any of the records."""
+    if not documents:
+        return []
+    hints = []
+    for index, declared in enumerate(spec.fields):
+        problem = shapes.missing(declared.keys, documents, "record")
+        if problem is not None:
+            hints.append(Hint(path=("fields", index, "path" if declared.path else "name"), message=problem))
+    return hints
+
+
+def _paging_hints(spec: SyncSpec, fetched: _Fetched) -> list[Hint]:
+    """Tell a last page from one whose sign that another follows stands elsewhere."""
+    source = spec.source
+    if source.kind != "rest" or source.detail is not None or fetched.first is None or not source.records:
+        return []
+    answers = shapes.decoded([fetched.first])
+    hints = []
+    for key in ("path", "has_more", "total", "pages"):
+        place = getattr(source.cursor, key, None)
+        if place is None or (key == "path" and not fetched.ends_early):
+            continue
+        problem = shapes.missing(place.split("."), answers, "answer")
+        if problem is not None:
+            hints.append(Hint(path=("source", "cursor", key), message=problem))
+    return hints
+
+
+def _compared(
+    services: Services, spec: SyncSpec, plan: ShardPlan, mapped: MappedChunk
+) -> tuple[Comparison | None, str | None, Failure | None]:
+    """Return the comparison, or why there is none, and what the table itself would make a run fail with."""
+    try:
+        return _comparison(services, spec, plan, mapped), None, None
+    except _NO_TARGET as error:
+        return None, error.message, None
+    except TargetMismatch as error:
+        return None, error.message, Failure.of(error)
+
+
+def _comparison(services: Services, spec: SyncSpec, plan: ShardPlan, mapped: MappedChunk) -> Comparison:
+    target = services.target(spec)
+    table_changes = target.check()
+    scope = DiffScope(complete=False, transformer_version=spec.version, deletes=spec.target.deletes != "ignore")
+    with target.diffing() as diffing:
+        diffing.stage(plan.key, 0, mapped.rows)
+        diffing.stage_rejected([reject.key for reject in mapped.rejects if reject.key is not None])
+        diffing.compare(scope)
+        _, counts = diffing.result()
+        inspecting = diffing.inspecting(samples=max(1, mapped.objects + len(mapped.rejects)))
+        for shard, seq in inspecting.needed():
+            inspecting.load_rows(shard, seq, mapped.rows)
+        _, objects = inspecting.differences()
+    return Comparison(table_changes=table_changes, outcomes=dict(counts.outcomes), unchanged=counts.unchanged, objects=objects)

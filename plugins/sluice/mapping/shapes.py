@@ -1,0 +1,75 @@
+"""Records as the supplier sent them come in; which paths stand in them goes out, and which one a wrong path may have meant."""
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from typing import Any, Final
+
+import msgspec
+
+_MOST_PATHS: Final = 40
+"""So many paths are named; a record may have thousands of keys."""
+_DEPTH: Final = 4
+
+
+def decoded(texts: Iterable[bytes]) -> list[Any]:
+    """Return the documents among some texts; those that are not JSON are left out."""
+    documents = []
+    for text in texts:
+        try:
+            documents.append(msgspec.json.decode(text))
+        except (msgspec.MsgspecError, RecursionError):
+            continue
+    return documents
+
+
+def paths_in(documents: Iterable[Any]) -> list[tuple[str, ...]]:
+    """Return the paths of all values below objects, in the order in which they first appear; lists are not looked into."""
+    found: dict[tuple[str, ...], None] = {}
+    for document in documents:
+        _gather(document, (), found)
+    return list(found)
+
+
+def has_path(document: Any, path: Sequence[str]) -> bool:
+    """Whether something, if only null, stands at a path of a document."""
+    for key in path:
+        if not isinstance(document, dict) or key not in document:
+            return False
+        document = document[key]
+    return True
+
+
+def missing(path: Sequence[str], documents: Sequence[Any], what: str) -> str | None:
+    """Say that nothing stands at a path of any of the documents, and what is there instead; None: something does.
+
+    `what` is how one of the documents is called.
+    """
+    if any(has_path(document, path) for document in documents):
+        return None
+    there = [".".join(known) for known in paths_in(documents)]
+    wanted = ".".join(path)
+    meant = _meant(wanted, there)
+    return f"no {what} has `{wanted}`" + (f"; did you mean `{meant}`?" if meant else "") + f"; there are: {_named(there)}"
+
+
+def _gather(document: Any, above: tuple[str, ...], found: dict[tuple[str, ...], None]) -> None:
+    if not isinstance(document, dict):
+        return
+    for key, value in document.items():
+        path = (*above, key)
+        if isinstance(value, dict) and value and len(path) < _DEPTH:
+            _gather(value, path, found)
+        else:
+            found.setdefault(path)
+
+
+def _meant(wanted: str, there: Sequence[str]) -> str | None:
+    """Return the path that ends alike, or is spelled almost alike."""
+    last = wanted.rpartition(".")[2]
+    alike = [known for known in there if known.rpartition(".")[2].casefold() == last.casefold()]
+    return next(iter(alike or get_close_matches(wanted, there, 1)), None)
+
+
+def _named(paths: Sequence[str]) -> str:
+    more = len(paths) - _MOST_PATHS
+    return (", ".join(paths[:_MOST_PATHS]) or "nothing") + (f", and {more:,} more" if more > 0 else "")
