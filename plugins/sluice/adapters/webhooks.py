@@ -12,6 +12,8 @@ from urllib3.exceptions import HTTPError
 
 from sluice.adapters.sources.http.bodies import ACCEPTED_ENCODINGS, peek
 from sluice.adapters.sources.http.endpoint import Endpoint
+from sluice.adapters.sources.http.proof import proof_of_connection
+from sluice.adapters.sources.http.request import Request
 from sluice.errors import RateLimited, ReceiverUnavailable, Retryable
 from sluice.guard.retries import http_date, pause_asked_for
 from sluice.model.call import CallResult
@@ -36,6 +38,7 @@ class HttpWebhook:
     def __init__(self, hook: WebhookSpec, info: ConnectionInfo, policy: StagePolicy) -> None:
         """Read the connection; raise `ConnectionInvalid` if it cannot be used."""
         self._endpoint = Endpoint.of(info)
+        self._auth = proof_of_connection(info, self._endpoint)
         self._url = self._endpoint.url(hook.path, {})
         self._policy = policy
 
@@ -63,7 +66,7 @@ class HttpWebhook:
 
     def _headers(self, key: str) -> Mapping[str, str]:
         headers = urllib3.HTTPHeaderDict({"User-Agent": "sluice"})
-        for name, value in self._endpoint.headers.items():
+        for name, value in self._auth.sign(Request(path="", headers=self._endpoint.headers)).headers.items():
             headers[name] = value
         headers["Accept-Encoding"] = ACCEPTED_ENCODINGS
         headers["Content-Type"] = "application/json"

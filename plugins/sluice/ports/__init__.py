@@ -1,7 +1,16 @@
 """What the flow needs from the world, one small Protocol for each need, and `Services`, the bundle of them all."""
 
 from sluice.ports.artifacts import ArtifactStore, ChunkCodec
-from sluice.ports.coordination import AlertStore, BreakerStore, CallStore, ProgressStore, RateStore, Webhook
+from sluice.ports.coordination import (
+    AccessTokenStore,
+    AlertStore,
+    BreakerStore,
+    CallStore,
+    ProgressStore,
+    RateStore,
+    SealedToken,
+    Webhook,
+)
 from sluice.ports.gates import Gates
 from sluice.ports.run_memory import DeadLetterStore, PointerStore, ReviewStore, RunStore, ShardStore, WatermarkStore
 from sluice.ports.services import Services
@@ -11,6 +20,7 @@ from sluice.ports.target import DiffCounts, Diffing, DiffScope, Held, Inspecting
 from sluice.ports.upkeep import GarbageStore, Holder, RebuildStore, RedoStore
 
 __all__ = [
+    "AccessTokenStore",
     "AlertStore",
     "ArtifactStore",
     "BreakerStore",
@@ -42,6 +52,7 @@ __all__ = [
     "Remember",
     "ReviewStore",
     "RunStore",
+    "SealedToken",
     "Services",
     "ShardFinder",
     "ShardQuestion",

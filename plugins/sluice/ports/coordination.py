@@ -1,6 +1,7 @@
 """What all workers share, and whom they tell: calls to others, breakers, pace, progress, alerts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -108,4 +109,29 @@ class RateStore(Protocol):
         """Take the next free slot, `spacing` behind the last one, and return how far off it is.
 
         Raises `RateLimited`, and takes none, if it is further off than `patience`.
+        """
+
+
+@dataclass(frozen=True)
+class SealedToken:
+    """An access token that only who knows the client's secret can read."""
+
+    sealed: bytes = field(repr=False)
+    good_for: timedelta | None
+    """How long it may still be used; None: until it is refused."""
+
+
+class AccessTokenStore(Protocol):
+    """The access tokens that all workers share, one for each client; by the store's own clock."""
+
+    def get(self, client: str) -> SealedToken | None:
+        """Return the client's token; None if there is none, or its time is over."""
+
+    def renew(
+        self, client: str, *, is_spent: Callable[[bytes], bool], ask: Callable[[], SealedToken], patience: timedelta
+    ) -> SealedToken:
+        """Return a token that is not spent: the one another worker has got meanwhile, or what `ask` returns.
+
+        One worker at a time asks for a client's token, and the others wait for it; whoever dies, or takes longer than
+        `patience`, keeps nobody from asking. What `ask` raises passes, and changes nothing.
         """

@@ -1,37 +1,34 @@
 """Requests to a supplier in; the bodies of good answers out, or an error named after what happened."""
 
-import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from http import HTTPStatus
 from types import TracebackType
-from typing import Final, Self
-from urllib.parse import urlsplit
+from typing import Final, NamedTuple, Self, TypeVar
 
-import urllib3
-from urllib3.exceptions import (
-    ConnectTimeoutError,
-    HTTPError,
-    LocationValueError,
-    NameResolutionError,
-    NewConnectionError,
-    ReadTimeoutError,
-    SSLError,
-)
+import httpx2
 
+from sluice.adapters.sources.http.addresses import Addresses, Target
 from sluice.adapters.sources.http.auth import Auth, ConnectionAuth
-from sluice.adapters.sources.http.bodies import ACCEPTED_ENCODINGS, peek, read_body
-from sluice.adapters.sources.http.endpoint import Endpoint
+from sluice.adapters.sources.http.bodies import ACCEPTED_ENCODINGS, encoding_of, peek, read_body
+from sluice.adapters.sources.http.endpoint import OPEN_HEADERS, Endpoint
+from sluice.adapters.sources.http.refusals import named, refusal
 from sluice.adapters.sources.http.request import Request
-from sluice.errors import ConnectionInvalid, RateLimited, SluiceError, SupplierRefused, SupplierUnavailable
+from sluice.adapters.sources.http.wire import Wire
+from sluice.errors import SluiceError, SupplierRefused
 from sluice.guard.restraint import Restraint
-from sluice.guard.retries import http_date, patiently, pause_asked_for
+from sluice.guard.retries import http_date, patiently
 from sluice.model.stage import StagePolicy
 
-_TRANSIENT: Final = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY)
-_UNAUTHORISED: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.PROXY_AUTHENTICATION_REQUIRED)
+T = TypeVar("T")
+
+_MOST_REDIRECTS: Final = 5
+_REPEATED: Final = (HTTPStatus.TEMPORARY_REDIRECT, HTTPStatus.PERMANENT_REDIRECT)
+_REDIRECTS: Final = (HTTPStatus.MOVED_PERMANENTLY, HTTPStatus.FOUND, HTTPStatus.SEE_OTHER, *_REPEATED)
+_FOR_OTHERS: Final = frozenset({*OPEN_HEADERS, "accept-encoding", "content-type", "range", "if-range", "if-none-match"})
+"""What another host gets to see of the headers."""
 
 
 @dataclass(frozen=True)
@@ -46,27 +43,62 @@ class Answer:
     """By name in lower case."""
     supplied_at: datetime | None = None
     """The supplier's own time when it answered, where it tells."""
+    method: str = "GET"
+
+    @property
+    def asked(self) -> str:
+        """What was asked, fit for messages."""
+        return f"{self.method} {self.shown}"
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A successful answer whose body has yet to be received."""
+
+    status: int
+    """200, or 206 for the part of a body that was asked for."""
+    parts: Iterator[bytes] = field(repr=False)
+    """The body as it comes, 64 kB at most at a time; raises `SupplierUnavailable` if it ends early."""
+    encoding: str
+    """How the body is encoded for the way though nobody asked for that, such as `gzip`; empty: it is not."""
+    shown: str
+    """The address it comes from, fit for messages."""
+    headers: Mapping[str, str]
+    """By name in lower case."""
+    supplied_at: datetime | None
+    """The supplier's own time when it answered, where it tells."""
+
+
+class _Received(NamedTuple):
+    """A response that is no redirect and whose body has not been read."""
+
+    response: httpx2.Response
+    method: str
+    shown: str
+
+    @property
+    def asked(self) -> str:
+        return f"{self.method} {self.shown}"
 
 
 class HttpClient:
-    """Keeps connections to one supplier, as long as its context lasts."""
+    """Keeps connections to one supplier, as long as its context lasts. Threads may use it at once."""
 
-    def __init__(self, endpoint: Endpoint, policy: StagePolicy, restraint: Restraint, auth: Auth | None = None) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        policy: StagePolicy,
+        restraint: Restraint,
+        auth: Auth | None = None,
+        allow_hosts: Sequence[str] = (),
+    ) -> None:
         """Open nothing yet; without `auth`, what proves who asks are the headers of the connection."""
         self._endpoint = endpoint
         self._policy = policy
         self._restraint = restraint
         self._auth = auth or ConnectionAuth()
-        headers = urllib3.HTTPHeaderDict({"Accept": "application/json", "User-Agent": "sluice"})
-        for name, value in endpoint.headers.items():
-            headers[name] = value
-        headers["Accept-Encoding"] = ACCEPTED_ENCODINGS
-        timeouts = policy.timeouts
-        self._pool = urllib3.PoolManager(
-            headers=headers,
-            retries=False,
-            timeout=urllib3.Timeout(connect=timeouts.connect.total_seconds(), read=timeouts.read.total_seconds()),
-        )
+        self._addresses = Addresses(endpoint, allow_hosts)
+        self._wire = Wire(endpoint, policy.timeouts)
 
     def __enter__(self) -> Self:
         """Return the client; connections open when they are needed."""
@@ -74,102 +106,134 @@ class HttpClient:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Close the connections."""
-        self._pool.clear()
+        self._wire.close()
 
-    def send(self, request: Request) -> Answer:
-        """Return the answer, repeating the request as the policy allows while the supplier is unavailable."""
-        # Longer than without progress no shard is waited for.
-        within = min(self._policy.timeouts.step, self._policy.no_progress_timeout)
-        return patiently(lambda: self._restraint.ask(lambda: self._once(self._auth.sign(request))), self._policy.retry, within)
+    def send(self, request: Request, judged: Callable[[SluiceError], SluiceError] | None = None) -> Answer:
+        """Return the answer, repeating the request as the policy allows while the supplier is unavailable.
 
-    def _once(self, request: Request) -> Answer:
-        url = self._endpoint.url(request.path, request.query)
-        shown = self._endpoint.shown(url)
-        with self._translated(shown):
-            response = self._pool.request("GET", url, preload_content=False, redirect=False, decode_content=False)
-            try:
-                if not HTTPStatus.OK <= response.status < HTTPStatus.MULTIPLE_CHOICES:
-                    raise self._refusal(response, shown)
-                body = read_body(response, self._policy.max_body, shown)
-            finally:
-                response.close()  # gives nothing up where the body was read to its end: that connection is kept
-        return Answer(
-            body,
-            self._endpoint.snippet(response.headers.get("Content-Type", "")) or "no content type",
-            shown,
-            {name.lower(): value for name, value in response.headers.items()},
-            http_date(response.headers.get("Date")),
-        )
-
-    def _refusal(self, response: urllib3.BaseHTTPResponse, shown: str) -> SluiceError:
-        status = response.status
-        said = self._endpoint.snippet(peek(response))
-        what = f"GET {shown}: the supplier answered {_named(status)}" + (f": {said}" if said else "")
-        pause = _pause(response)
-        if status == HTTPStatus.TOO_MANY_REQUESTS or (status == HTTPStatus.SERVICE_UNAVAILABLE and pause is not None):
-            wish = "" if pause is None else f" It asks for a pause of {pause:.0f} s."
-            return RateLimited(f"{what}{wish}", retry_after=pause, status=status, url=shown)
-        if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _TRANSIENT:
-            return SupplierUnavailable(what, status=status, url=shown)
-        return SupplierRefused(f"{what}. {self._mend(response)}", status=status, url=shown)
-
-    def _mend(self, response: urllib3.BaseHTTPResponse) -> str:
-        status = response.status
-        conn_id = self._endpoint.conn_id
-        if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
-            host = self._endpoint.snippet(_host_of(response.headers.get("Location", "")))
-            return f"It redirects to {host}, which Sluice does not follow: put the final address into connection {conn_id}"
-        if status in _UNAUTHORISED:
-            return f"Check login, password and headers of connection {conn_id}"
-        return f"Check source.path and source.query of the spec, and connection {conn_id}"
+        `judged` may know better what a refusal means: it gets the error, with the facts `status` and `said`, and returns the one
+        to raise. Raises `StrayAddress` where the supplier leads to a host that is not allowed.
+        """
+        return self._patiently(request, self._answer, judged)
 
     @contextmanager
-    def _translated(self, shown: str) -> Iterator[None]:
-        limits = self._policy.timeouts
+    def stream(self, request: Request) -> Iterator[Stream]:
+        """Yield the answer as soon as it begins, which is as far as the request is repeated; its body is neither bounded nor decoded.
+
+        What asks for a part of a body (`Range`) finds in `status` whether it gets one.
+        """
+        plain = request.with_headers({"Accept-Encoding": "identity", **request.headers})
+        received = self._patiently(plain, lambda received: received)
         try:
-            yield
-        except ReadTimeoutError as exc:
-            raise self._unavailable(shown, f"nothing was received for {limits.read.total_seconds():g} s") from exc
-        except NameResolutionError as exc:
-            raise self._unavailable(shown, f"the name of the host of connection {self._endpoint.conn_id} is not known") from exc
-        except NewConnectionError as exc:
-            raise self._unavailable(shown, "the supplier cannot be connected to") from exc
-        except ConnectTimeoutError as exc:
-            raise self._unavailable(shown, f"no connection within {limits.connect.total_seconds():g} s") from exc
-        except LocationValueError as exc:
-            raise ConnectionInvalid(f"connection {self._endpoint.conn_id}: the host is no address") from exc
-        except SSLError as exc:
-            if _is_mistrust(exc):
-                raise ConnectionInvalid(
-                    f"GET {shown}: the certificate of the host of connection {self._endpoint.conn_id} is not trusted here"
-                ) from exc
-            raise self._unavailable(shown, "the encrypted connection failed") from exc
-        except (HTTPError, OSError) as exc:
-            raise self._unavailable(shown, f"the connection broke: {self._endpoint.snippet(str(exc))}") from exc
+            yield Stream(
+                received.response.status_code,
+                self._parts(received),
+                encoding_of(received.response),
+                received.shown,
+                dict(received.response.headers.items()),
+                http_date(received.response.headers.get("Date")),
+            )
+        finally:
+            received.response.close()
 
-    def _unavailable(self, shown: str, what: str) -> SupplierUnavailable:
-        return SupplierUnavailable(f"GET {shown}: {what}", url=shown)
+    def date(self, request: Request) -> datetime | None:
+        """Return the supplier's own time, whatever else it answers; None if it does not tell."""
 
+        def ask() -> datetime | None:
+            received = self._followed(request)
+            peek(received.response)
+            return http_date(received.response.headers.get("Date"))
 
-def _named(status: int) -> str:
-    try:
-        return f"{status} {HTTPStatus(status).phrase}"
-    except ValueError:
-        return str(status)
+        return patiently(lambda: self._restraint.ask(ask), self._policy.retry, self._within)
 
+    def _patiently(
+        self, request: Request, take: Callable[[_Received], T], judged: Callable[[SluiceError], SluiceError] | None = None
+    ) -> T:
+        def once() -> T:
+            received = self._followed(request)
+            try:
+                if not received.response.is_success:
+                    error = refusal(received.response, self._endpoint, received.asked)
+                    raise judged(error) if judged else error
+                return take(received)
+            except BaseException:
+                received.response.close()
+                raise
 
-def _pause(response: urllib3.BaseHTTPResponse) -> float | None:
-    """Return the pause asked for, by the supplier's own clock where it tells the time."""
-    now = http_date(response.headers.get("Date")) or datetime.now(UTC)
-    return pause_asked_for(response.headers.get("Retry-After"), now)
+        return patiently(lambda: self._restraint.ask(once), self._policy.retry, self._within)
 
+    @property
+    def _within(self) -> timedelta:
+        # Longer than without progress no shard is waited for.
+        return min(self._policy.timeouts.step, self._policy.no_progress_timeout)
 
-def _host_of(location: str) -> str:
-    try:
-        return urlsplit(location).hostname or "another path of the same host"
-    except ValueError:
-        return "an unreadable address"
+    def _answer(self, received: _Received) -> Answer:
+        with self._wire.named(received.asked):
+            body = read_body(received.response, self._policy.max_body, received.asked)
+        headers = dict(received.response.headers.items())
+        return Answer(
+            body,
+            self._endpoint.snippet(headers.get("content-type", "")) or "no content type",
+            received.shown,
+            headers,
+            http_date(headers.get("date")),
+            received.method,
+        )
 
+    def _parts(self, received: _Received) -> Iterator[bytes]:
+        with self._wire.named(received.asked):
+            yield from received.response.iter_raw()
 
-def _is_mistrust(error: SSLError) -> bool:
-    return any(isinstance(cause, ssl.SSLCertVerificationError) for cause in (*error.args, error.__cause__))
+    def _followed(self, request: Request) -> _Received:
+        """Return the response behind all redirects."""
+        target = self._target(request)
+        for _ in range(_MOST_REDIRECTS + 1):
+            received = self._exchanged(request, target)
+            if received.response.status_code not in _REDIRECTS:
+                return received
+            peek(received.response)  # to its end, so that the connection is kept
+            target, request = self._led_on(request, received)
+            self._restraint.pacing.await_slot()
+        raise SupplierRefused(f"{received.asked}: the supplier redirects more than {_MOST_REDIRECTS} times", url=received.shown)
+
+    def _target(self, request: Request) -> Target:
+        declared = self._addresses.declared(self._endpoint.url(request.path, request.query))
+        if request.url is None:
+            return declared
+        return self._addresses.given(request.url, declared.url, f"{request.method} {self._endpoint.shown(str(declared.url))}")
+
+    def _led_on(self, request: Request, received: _Received) -> tuple[Target, Request]:
+        """Return where a redirect leads, and what to ask there (RFC 9110, 15.4)."""
+        response = received.response
+        location = response.headers.get("Location")
+        if not location:
+            raise SupplierRefused(
+                f"{received.asked}: the supplier answered {named(response.status_code)} without saying where to",
+                status=response.status_code,
+                url=received.shown,
+            )
+        target = self._addresses.given(location, response.request.url, received.asked)
+        if response.status_code == HTTPStatus.SEE_OTHER:
+            method = "HEAD" if request.method == "HEAD" else "GET"
+            return target, replace(request, method=method, body=None, form=None, url=str(target.url))
+        if response.status_code not in _REPEATED and request.method not in ("GET", "HEAD"):
+            raise SupplierRefused(
+                f"{received.asked}: the supplier answered {named(response.status_code)}, after which a {request.method} is not "
+                f"repeated: put the final address into the spec or connection {self._endpoint.conn_id}",
+                status=response.status_code,
+                url=received.shown,
+            )
+        return target, replace(request, url=str(target.url))
+
+    def _exchanged(self, request: Request, target: Target) -> _Received:
+        """Return the response to one request, or to its repetition with a better proof."""
+        if not target.is_own:
+            return self._sent(request, target.url, only=_FOR_OTHERS)
+        signed = self._auth.sign(request)
+        received = self._sent(signed, self._address(signed, target))
+        if received.response.status_code != HTTPStatus.UNAUTHORIZED or not self._auth.renew(signed):
+            return received
+        peek(received.response)
+        self._restraint.pacing.await_slot()
+        signed = self._auth.sign(request)
+        return self._sent(signed, self._address(signed, target))

@@ -1,27 +1,23 @@
 """The supplier's connection: an Airflow connection of type http in; its base address, headers and what must stay secret out."""
 
-import html
-import json
 import re
-from base64 import b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit
 
+from sluice.adapters.sources.http.request import is_header_name, is_header_value
+from sluice.adapters.sources.http.secrecy import HIDDEN, Secrets
 from sluice.errors import ConnectionInvalid
 from sluice.ports import ConnectionInfo
 
 _SCHEMES: Final = ("http", "https")
-_OPEN_HEADERS: Final = ("accept", "accept-language", "user-agent")
+OPEN_HEADERS: Final = ("accept", "accept-language", "user-agent")
 """Headers whose values are no secrets; those of all others are kept out of messages."""
 
-_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_HEADER_VALUE: Final = re.compile(r"[\x20-\x7e\xa0-\xff\t]*")
 _SECRET_PARAMETER: Final = re.compile(r"key|token|secret|pass|auth|sign|credential", re.IGNORECASE)
 _LONGEST_SNIPPET: Final = 200
 _LONGEST_VALUE: Final = 80
-_HIDDEN: Final = "***"
 
 
 @dataclass(frozen=True)
@@ -31,19 +27,17 @@ class Endpoint:
     conn_id: str
     base: str
     headers: Mapping[str, str] = field(repr=False)
-    _secrets: tuple[str, ...] = field(repr=False)
+    """Those of the extra; what proves who asks is no part of them, see `proof`."""
+    secrets: Secrets = field(repr=False, compare=False)
 
     @classmethod
     def of(cls, info: ConnectionInfo) -> "Endpoint":
         """Read the connection; raise `ConnectionInvalid`, without its secrets, if it cannot be used."""
         headers = _extra_headers(info)
-        secrets = [value for name, value in headers.items() if name.lower() not in _OPEN_HEADERS]
-        secrets += [value.partition(" ")[2] for value in secrets]
-        if (info.login or info.password) and not any(name.lower() == "authorization" for name in headers):
-            pair = b64encode(f"{info.login or ''}:{info.password or ''}".encode()).decode()
-            headers["Authorization"] = f"Basic {pair}"
-            secrets += [pair, info.password or ""]
-        return cls(info.conn_id, _base(info), headers, _spellings(secrets))
+        secret = [value for name, value in headers.items() if name.lower() not in OPEN_HEADERS]
+        secret += [value.partition(" ")[2] for value in secret]
+        secrets = Secrets(*secret, info.password or "", names=(info.login or "",))
+        return cls(info.conn_id, _base(info), headers, secrets)
 
     @property
     def host(self) -> str:
@@ -58,23 +52,20 @@ class Endpoint:
         """Return an address as messages may show it: values of parameters that sound secret are hidden, long ones cut."""
         parts = urlsplit(url)
         pairs = [
-            f"{name}={_HIDDEN if _SECRET_PARAMETER.search(name) else value[:_LONGEST_VALUE]}"
+            f"{name}={HIDDEN if _SECRET_PARAMETER.search(name) else self.secrets.hide(value)[:_LONGEST_VALUE]}"
             for name, value in parse_qsl(parts.query, keep_blank_values=True)
         ]
         query = f"?{'&'.join(pairs)}" if pairs else ""
-        return self._without_secrets(f"{parts.scheme}://{parts.netloc}{parts.path}{query}")
+        text = f"{parts.scheme}://{parts.netloc}{parts.path}{query}"
+        own = self.base if text.startswith(self.base) else ""
+        return own + self.secrets.hide(text.removeprefix(own))
 
     def snippet(self, text: bytes | str) -> str:
         """Return the beginning of a text from outside, on one line and without the connection's secrets."""
         decoded = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
-        printable = "".join(char if char.isprintable() else " " for char in self._without_secrets(decoded))
+        printable = "".join(char if char.isprintable() else " " for char in self.secrets.hide(decoded))
         line = " ".join(printable.split())
         return line if len(line) <= _LONGEST_SNIPPET else f"{line[:_LONGEST_SNIPPET]}…"
-
-    def _without_secrets(self, text: str) -> str:
-        for secret in self._secrets:
-            text = text.replace(secret, _HIDDEN)
-        return text
 
 
 def _base(info: ConnectionInfo) -> str:
@@ -107,15 +98,9 @@ def _extra_headers(info: ConnectionInfo) -> dict[str, str]:
         raise ConnectionInvalid(f"connection {info.conn_id}: `headers` in the extra must be an object of names and texts")
     checked: dict[str, str] = {}
     for name, value in headers.items():
-        if not _HEADER_NAME.fullmatch(name) or not isinstance(value, str) or not _HEADER_VALUE.fullmatch(value):
+        if not is_header_name(name) or not isinstance(value, str) or not is_header_value(value):
             raise ConnectionInvalid(
                 f"connection {info.conn_id}: header {name!r} in the extra must be a text of one line, in Latin-1 characters"
             )
         checked[name] = value
     return checked
-
-
-def _spellings(secrets: Iterable[str]) -> tuple[str, ...]:
-    """Return each secret in the ways an answer may repeat it, longest first."""
-    spelled = {way for secret in secrets for way in (secret, quote(secret), json.dumps(secret)[1:-1], html.escape(secret))}
-    return tuple(sorted((way for way in spelled if way.strip()), key=len, reverse=True))

@@ -1,9 +1,16 @@
 """A request as it is put together: method, address, headers and body, before anything is sent."""
 
+import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Final
+from urllib.parse import quote, unquote_plus, urlencode, urlsplit, urlunsplit
 
 from pydantic import JsonValue
+
+_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HEADER_VALUE: Final = re.compile(r"[\x20-\x7e\xa0-\xff\t]*")
 
 
 @dataclass(frozen=True)
@@ -17,9 +24,40 @@ class Request:
     method: str = "GET"
     body: Mapping[str, JsonValue] | None = None
     """Sent as JSON."""
+    form: Mapping[str, str] | None = None
+    """Sent as a form, in the place of a body."""
     url: str | None = None
     """A whole address, which the supplier gave: it takes the place of path and query."""
 
     def with_query(self, **parameters: str) -> "Request":
         """Return the request with further query parameters, or other values for those it has."""
-        return replace(self, query={**self.query, **parameters})
+        if self.url is None:
+            return replace(self, query={**self.query, **parameters})
+        parts = urlsplit(self.url)
+        kept = [pair for pair in parts.query.split("&") if pair and unquote_plus(pair.partition("=")[0]) not in parameters]
+        query = "&".join([*kept, urlencode(parameters, quote_via=quote)])
+        return replace(self, url=urlunsplit(parts._replace(query=query)))
+
+    def with_headers(self, headers: Mapping[str, str]) -> "Request":
+        """Return the request with further headers, or other values for those it has, in whatever case it names them."""
+        taken = {name.lower() for name in headers}
+        kept = {name: value for name, value in self.headers.items() if name.lower() not in taken}
+        return replace(self, headers={**kept, **headers})
+
+    def content(self) -> tuple[str, bytes] | None:
+        """Return what is sent: its content type and its bytes; None if nothing is."""
+        if self.form is not None:
+            return "application/x-www-form-urlencoded", urlencode(self.form).encode()
+        if self.body is not None:
+            return "application/json", json.dumps(self.body, ensure_ascii=False).encode()
+        return None
+
+
+def is_header_name(text: str) -> bool:
+    """Whether this may name a header (RFC 9110, 5.1)."""
+    return _HEADER_NAME.fullmatch(text) is not None
+
+
+def is_header_value(text: str) -> bool:
+    """Whether a header may have this value: one line of Latin-1 without control characters."""
+    return _HEADER_VALUE.fullmatch(text) is not None

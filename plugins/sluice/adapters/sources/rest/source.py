@@ -3,8 +3,10 @@
 from collections.abc import Callable, Iterator
 from datetime import datetime
 
+from sluice.adapters.sources.http.auth import Auth
 from sluice.adapters.sources.http.client import HttpClient
 from sluice.adapters.sources.http.endpoint import Endpoint
+from sluice.adapters.sources.http.proof import proof_of_connection
 from sluice.adapters.sources.http.request import Request
 from sluice.adapters.sources.rest.answers import AnswerReader, Cursor
 from sluice.adapters.sources.rest.templates import RequestTemplates
@@ -19,7 +21,12 @@ class RestSource:
     """Reads pages with GET requests, following the cursor in each answer's body."""
 
     def __init__(
-        self, source: declared.RestSource, info: ConnectionInfo, policy: StagePolicy, restraint_of: Callable[[str], Restraint]
+        self,
+        source: declared.RestSource,
+        info: ConnectionInfo,
+        policy: StagePolicy,
+        restraint_of: Callable[[str], Restraint],
+        auth_of: Callable[[Endpoint], Auth] | None = None,
     ) -> None:
         """Check spec and connection, and look up what holds requests to its host back; nothing is asked for yet."""
         if source.cursor.kind != "body":
@@ -27,6 +34,7 @@ class RestSource:
         self._cursor = source.cursor
         self._endpoint = Endpoint.of(info)
         self._restraint = restraint_of(self._endpoint.host)
+        self._auth = auth_of(self._endpoint) if auth_of else proof_of_connection(info, self._endpoint)
         self._policy = policy
         self._templates = RequestTemplates(source)
         self._reader = AnswerReader(source, self._endpoint)
@@ -43,7 +51,7 @@ class RestSource:
         first = Request(path=self._templates.path(request), query=self._templates.query(request))
         cursor = _given(request)
         seen = {cursor}
-        with HttpClient(self._endpoint, self._policy, self._restraint) as client:
+        with HttpClient(self._endpoint, self._policy, self._restraint, self._auth) as client:
             while True:
                 asked = first if cursor is None else first.with_query(**{self._cursor.parameter: str(cursor)})
                 answer = client.send(asked)

@@ -55,9 +55,3 @@ def test_parameters_that_sound_secret_are_hidden() -> None:
     """Addresses keep what helps and lose keys and tokens; long values are cut."""
     shown = endpoint().shown("http://x/y?region=north&api_key=1&access_token=2&cursor=" + "c" * 200)
     assert shown == "http://x/y?region=north&api_key=***&access_token=***&cursor=" + "c" * 80
-
-
-def test_an_own_authorization_header_counts_first() -> None:
-    """A header given in the extra is not replaced by login and password."""
-    headers = endpoint(login="user", password="word", extra={"headers": {"authorization": "Bearer x"}}).headers
-    assert headers == {"authorization": "Bearer x"}
