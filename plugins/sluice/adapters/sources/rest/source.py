@@ -7,9 +7,8 @@ from sluice.adapters.sources.http.auth import Auth
 from sluice.adapters.sources.http.client import HttpClient
 from sluice.adapters.sources.http.endpoint import Endpoint
 from sluice.adapters.sources.http.proof import proof_of_connection
-from sluice.adapters.sources.http.request import Request
 from sluice.adapters.sources.rest.answers import AnswerReader, Cursor
-from sluice.adapters.sources.rest.templates import RequestTemplates
+from sluice.adapters.sources.rest.requests import Requests
 from sluice.errors import AnswerUnusable, CursorStuck, SpecInvalid
 from sluice.guard.restraint import Restraint
 from sluice.model import source as declared
@@ -36,7 +35,7 @@ class RestSource:
         self._restraint = restraint_of(self._endpoint.host)
         self._auth = auth_of(self._endpoint) if auth_of else proof_of_connection(info, self._endpoint)
         self._policy = policy
-        self._templates = RequestTemplates(source)
+        self._requests = Requests(source)
         self._reader = AnswerReader(source, self._endpoint)
 
     def now(self) -> datetime | None:
@@ -48,7 +47,7 @@ class RestSource:
 
         A page whose cursor would lead back is not yielded: `CursorStuck` is raised in its place.
         """
-        first = Request(path=self._templates.path(request), query=self._templates.query(request))
+        first = self._requests.first(request)
         cursor = _given(request)
         seen = {cursor}
         with HttpClient(self._endpoint, self._policy, self._restraint, self._auth) as client:

@@ -1,50 +1,75 @@
-"""Templates of a source: the spec's path and query in, with what a request is for; the path and query to ask for out."""
+"""Templates of a source: the spec's texts in, with what a request is for; what to ask for out."""
 
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, Final
 from urllib.parse import quote
 
-from jinja2 import StrictUndefined, Template, TemplateError
+from jinja2 import StrictUndefined, Template, TemplateError, Undefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from sluice.errors import SpecInvalid
-from sluice.model.source import RestSource
 from sluice.ports import PageRequest
+
+Values = Mapping[str, Any]
+"""What templates see, by name."""
 
 _DOT_PARTS: Final = (".", "..")
 
 
-def _quoted(value: object) -> str:
-    return quote(str(value), safe="")
+def _spelled(value: Any) -> Any:
+    """Return a value as JSON spells it, where Python spells it otherwise. What is not there stays so, and is refused."""
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else value
 
 
-_QUERY: Final = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False)
+def _quoted(value: Any) -> Any:
+    return value if isinstance(value, Undefined) else quote(str(_spelled(value)), safe="")
+
+
+_TEXT: Final = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False, finalize=_spelled)
 _PATH: Final = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False, finalize=_quoted)
 
 
-class RequestTemplates:
-    """The compiled templates of one source."""
+class TextTemplate:
+    """A text of the spec that is a template."""
 
-    def __init__(self, source: RestSource) -> None:
-        """Compile them; raise `SpecInvalid` with all that cannot be used."""
-        problems: list[str] = []
-        self._path = _compiled(_PATH, "source.path", source.path, problems)
-        self._query = {name: _compiled(_QUERY, f"source.query.{name}", text, problems) for name, text in source.query.items()}
-        if problems:
-            raise SpecInvalid(problems)
+    def __init__(self, place: str, text: str, problems: list[str]) -> None:
+        """Compile it; what is wrong with it goes to `problems`."""
+        self.place = place
+        self._template = _compiled(_TEXT, place, text, problems)
 
-    def path(self, request: PageRequest) -> str:
-        """Return the path, each value in it quoted, so that no value can lead elsewhere."""
-        path = _rendered("source.path", self._path, request)
+    def render(self, values: Values) -> str:
+        """Return what it becomes; raise `SpecInvalid` if it cannot be rendered."""
+        return _rendered(self.place, self._template, values)
+
+
+class PathTemplate:
+    """A path of the spec, each value in it quoted, so that no value can lead elsewhere."""
+
+    def __init__(self, place: str, text: str, problems: list[str]) -> None:
+        """Compile it; what is wrong with it goes to `problems`."""
+        self.place = place
+        self._template = _compiled(_PATH, place, text, problems)
+
+    def render(self, values: Values) -> str:
+        """Return the path; raise `SpecInvalid` if it cannot be rendered, or leads elsewhere."""
+        path = _rendered(self.place, self._template, values)
         if any(part in _DOT_PARTS for part in path.split("/")):
-            raise SpecInvalid([f"source.path: becomes {path!r}, and a part `.` or `..` leads elsewhere"])
+            raise SpecInvalid([f"{self.place}: becomes {path!r}, and a part `.` or `..` leads elsewhere"])
         return path
 
-    def query(self, request: PageRequest) -> dict[str, str]:
-        """Return the parameters that do not come out empty."""
-        rendered = {name: _rendered(f"source.query.{name}", template, request) for name, template in self._query.items()}
-        return {name: value for name, value in rendered.items() if value}
+
+def values_of(request: PageRequest) -> Values:
+    """Return what templates see of a request for pages."""
+    return {
+        "shard": SimpleNamespace(**request.shard),
+        "window": SimpleNamespace(start=_instant(request.window_start), end=_instant(request.window_end)),
+        "watermark": request.watermark or "",
+        "until": request.until or "",
+    }
 
 
 def _compiled(environment: ImmutableSandboxedEnvironment, place: str, text: str, problems: list[str]) -> Template:
@@ -55,17 +80,16 @@ def _compiled(environment: ImmutableSandboxedEnvironment, place: str, text: str,
         return environment.from_string("")
 
 
-def _rendered(place: str, template: Template, request: PageRequest) -> str:
-    values: dict[str, Any] = {
-        "shard": SimpleNamespace(**request.shard),
-        "window": SimpleNamespace(start=_instant(request.window_start), end=_instant(request.window_end)),
-        "watermark": request.watermark or "",
-    }
+def _rendered(place: str, template: Template, values: Values) -> str:
     try:
         return template.render(values)
     except (TemplateError, TypeError, ValueError, ArithmeticError) as exc:
-        known = [*(f"shard.{name}" for name in request.shard), "window.start", "window.end", "watermark"]
-        raise SpecInvalid([f"{place}: cannot be rendered: {exc}; known: {', '.join(known)}"]) from exc
+        raise SpecInvalid([f"{place}: cannot be rendered: {exc}; known: {', '.join(_names(values))}"]) from exc
+
+
+def _names(values: Values) -> Iterator[str]:
+    for name, value in values.items():
+        yield from (f"{name}.{part}" for part in vars(value)) if isinstance(value, SimpleNamespace) else (name,)
 
 
 def _instant(instant: datetime | None) -> str:
