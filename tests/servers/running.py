@@ -80,10 +80,11 @@ class Shelf:
     def ask(self, method: str, path: str, body: Any = None) -> Any:
         """Send the server one request of its own kind."""
         info = self.connection
-        headers = {"Content-Type": "application/json"}
+        headers = {} if body is None else {"Content-Type": "application/json"}
         if info.login:
             headers |= urllib3.make_headers(basic_auth=f"{info.login}:{info.password}")
-        answer = urllib3.request(method, f"http://{info.host}:{info.port}{path}", body=json.dumps(body), headers=headers)
+        text = None if body is None else json.dumps(body)
+        answer = urllib3.request(method, f"http://{info.host}:{info.port}{path}", body=text, headers=headers)
         assert answer.status < 300, (method, path, answer.status, answer.data)
         return answer.json() if answer.data else None
 
