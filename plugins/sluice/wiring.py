@@ -17,6 +17,7 @@ from sluice.adapters.metrics import LoggedMetrics
 from sluice.adapters.postgres import Database
 from sluice.adapters.probes import PostgresProbe
 from sluice.adapters.sources.factory import Sources
+from sluice.adapters.sources.finder import SourceShardFinder
 from sluice.adapters.spec_files import SpecFiles
 from sluice.adapters.state import (
     PostgresAlertStore,
@@ -133,6 +134,7 @@ def open_services(
             artifacts=CachedArtifactStore(S3ArtifactStore(connections.get(ARTIFACTS)), cache_of, metrics),
             codec=ZstdChunkCodec(),
             source=source,
+            shard_finder=lambda spec, policy: SourceShardFinder(sources, spec, policy),
             ledger=lambda spec: PostgresLedger(target_database(spec.target.connection)),
             target=target,
             spec=specs.sync,

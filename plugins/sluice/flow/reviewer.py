@@ -53,7 +53,7 @@ def review(services: Services, run_id: RunId) -> Review:
             return latest
         rejects = rejects_of(services, run, arrived)
         scope = DiffScope(
-            complete=_is_complete(run, shards, rejects),
+            complete=spec.tells_absence and _is_complete(run, shards, rejects),
             transformer_version=run.transformer_version,
             deletes=spec.target.deletes != "ignore",
         )
@@ -144,7 +144,7 @@ def _map_again(services: Services, run: Run, spec: SyncSpec, shard: Shard, seq: 
     """Map a chunk in full, since the ledger forgot meanwhile what the transformer left out for its sake."""
     raw = next(raw for raw in services.pointers.of(run.id, ArtifactKind.RAW, shard.key) if raw.ref.seq == seq)
     with intact(services, raw, run) as chunk:
-        mapped = Mapper(spec).map_chunk(services.codec.pages(chunk), raw.key, lambda _: {})
+        mapped = Mapper(spec, shard.until, shard.supplied_at).map_chunk(services.codec.pages(chunk), raw.key, lambda _: {})
     ref = ArtifactRef(
         sync=run.sync,
         run=run.id,

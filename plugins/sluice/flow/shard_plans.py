@@ -1,20 +1,85 @@
-"""A spec comes in; the shards it declares go out, each with the values its requests are made with."""
+"""A spec and what its shards are wanted for come in; all its shards go out, each with the values its requests are made with."""
 
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from typing import Final
 
-from sluice.errors import SpecInvalid
+from sluice.errors import ShardsUnusable, UsageInvalid
 from sluice.model.base import ShardKey
+from sluice.model.run import Mode, Run
 from sluice.model.shard import ShardPlan
+from sluice.model.sharding import MOST_SHARDS, BucketShards, RangeShards, ShardValues, WindowShards
 from sluice.model.spec import SyncSpec
+from sluice.ports import Services, ShardQuestion
 
 WHOLE: Final = ShardKey("all")
 """The key of the only shard of a sync that declares none."""
 
 
-def declared_shards(spec: SyncSpec) -> list[ShardPlan]:
-    """Return all shards of a sync."""
-    if spec.shards is None:
-        return [ShardPlan(key=WHOLE, params={})]
-    if spec.shards.kind != "values":
-        raise SpecInvalid([f"shards.kind: {spec.shards.kind} is not built yet"])
-    return [ShardPlan(key=ShardKey(value), params={spec.shards.name: value}) for value in spec.shards.values]
+def all_shards(
+    services: Services, spec: SyncSpec, question: ShardQuestion, moved: Callable[[], None] = lambda: None
+) -> list[ShardPlan]:
+    """Return all shards of a sync; where its supplier lists them it is asked, and `moved` is called whenever it has answered.
+
+    There are none only where an incremental run finds no new file. Raises `UsageInvalid` where no span of time is given,
+    `ShardsUnusable`, and what `ShardFinder.find` raises.
+    """
+    match spec.sharding:
+        case None:
+            plans = [ShardPlan(key=WHOLE, params={})]
+        case ShardValues() as values:
+            plans = [ShardPlan(key=ShardKey(value), params={values.name: value}) for value in values.values]
+        case RangeShards() as ranges:
+            plans = list(_ranges(ranges))
+        case WindowShards() as windows:
+            plans = list(_windows(spec, windows, question))
+        case BucketShards() as buckets:
+            plans = list(_buckets(buckets))
+        case _:
+            plans = services.shard_finder(spec, services.policy(spec.stage)).find(question, moved)
+    if len(plans) > MOST_SHARDS:
+        raise ShardsUnusable(
+            f"{spec.sync} would have {len(plans):,} shards, and {MOST_SHARDS:,} are the most: cut it into larger ones"
+        )
+    if not plans and question.mode is not Mode.INCREMENTAL:
+        raise ShardsUnusable(f"there is no shard of {spec.sync}: what lists nothing is taken for out of order, not for empty")
+    return plans
+
+
+def question_of(services: Services, run: Run) -> ShardQuestion:
+    """Return for what the shards of a run are wanted."""
+    marks = services.watermarks.of(run.sync) if run.mode is Mode.INCREMENTAL else {}
+    return ShardQuestion(mode=run.mode, window=run.window, begun_at=run.created_at, marks=marks)
+
+
+def _ranges(ranges: RangeShards) -> Iterator[ShardPlan]:
+    """Yield a shard for each range. Its key stays when there are more ranges, and changes with what it holds."""
+    for start in range(ranges.start, ranges.last + 1, ranges.size):
+        last = min(start + ranges.size - 1, ranges.last)
+        params = {"start": str(start), "end": str(last + 1), "last": str(last)}
+        yield ShardPlan(key=ShardKey(f"{start}-{last}"), params=params)
+
+
+def _windows(spec: SyncSpec, windows: WindowShards, question: ShardQuestion) -> Iterator[ShardPlan]:
+    """Yield a shard for each span: of the run's window, else from the declared start to when the run was begun."""
+    start = windows.start if question.window is None else question.window.start
+    end = question.begun_at if question.window is None else question.window.end
+    if start is None:
+        raise UsageInvalid(f"{spec.sync} is cut into spans of time: give the run a window, or the spec shards.start")
+    if start >= end:
+        raise UsageInvalid(f"shards.start of {spec.sync} is {_instant(start)}, and the run begins before that")
+    try:
+        spans = windows.spans(start, end)
+    except ValueError as exc:
+        raise UsageInvalid(f"shards of {spec.sync}: {exc}") from exc
+    for first, behind in spans:
+        yield ShardPlan(key=ShardKey(_instant(first)), params={"start": _instant(first), "end": _instant(behind)})
+
+
+def _buckets(buckets: BucketShards) -> Iterator[ShardPlan]:
+    for number in range(buckets.count):
+        yield ShardPlan(key=buckets.key_of(number), params={"bucket": str(number), "buckets": str(buckets.count)})
+
+
+def _instant(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")

@@ -8,38 +8,49 @@ from sluice import log_events
 from sluice.errors import UsageInvalid
 from sluice.flow.entering import entered
 from sluice.flow.pinned_spec import pinned_spec
-from sluice.flow.shard_plans import declared_shards
+from sluice.flow.shard_plans import all_shards, question_of
 from sluice.model.base import RunId
-from sluice.model.lifecycle import RunStatus, Step
-from sluice.model.run import Mode, Run
-from sluice.model.shard import Shard, ShardPlan
+from sluice.model.lifecycle import RunEvent, RunStatus, Step
+from sluice.model.run import Run
+from sluice.model.shard import Shard, ShardPlan, some_of
 from sluice.ports import Services
 
 log: Final = structlog.get_logger()
+
+_PLANNED_ONCE: Final = frozenset({"windows", "listed", "files"})
+"""Kinds of sharding whose plan is another one a moment later. So a run, and whoever goes on from it, stays with the first."""
 
 
 def plan_shards(services: Services, run_id: RunId) -> list[Shard]:
     """Plan the run's shards and return them by key; those that exist stay as they are.
 
-    Raises `UsageInvalid` if the run asks for shards that its spec does not declare.
+    A run for which there is nothing new to be cut into shards has succeeded. Raises `UsageInvalid` if the run asks for shards
+    that there are not, and what `all_shards` raises.
     """
     with entered(services, run_id, Step.SHARD) as entry:
         run = entry.run
+        standing = services.shards.of(run_id)
         if run.status is RunStatus.SUCCEEDED:
-            return services.shards.of(run_id)
-        plans = _wanted(declared_shards(pinned_spec(services, run)), run)
-        marks = services.watermarks.of(run.sync) if run.mode is Mode.INCREMENTAL else {}
-        marks = {plan.key: marks[plan.key] for plan in plans if plan.key in marks}
+            return standing
+        spec = pinned_spec(services, run)
+        if standing and spec.sharding is not None and spec.sharding.kind in _PLANNED_ONCE:
+            return standing
+        question = question_of(services, run)
+        plans = _wanted(all_shards(services, spec, question, entry.pulse.moved), run)
+        marks = {plan.key: question.marks[plan.key] for plan in plans if plan.key in question.marks}
         shards = services.shards.plan(run, plans, marks)
         log.info(log_events.SHARDS_PLANNED, shards=len(shards), with_watermark=len(marks))
+        if not shards:
+            services.runs.end(run, RunEvent.SUCCEED)
         return shards
 
 
-def _wanted(declared: list[ShardPlan], run: Run) -> list[ShardPlan]:
+def _wanted(plans: list[ShardPlan], run: Run) -> list[ShardPlan]:
     if not run.shards:
-        return declared
-    allowed = [plan.key for plan in declared]
-    unknown = [key for key in run.shards if key not in allowed]
-    if unknown:
-        raise UsageInvalid(f"{run.sync} has no shard {', '.join(unknown)}; its shards: {', '.join(allowed)}")
-    return [plan for plan in declared if plan.key in run.shards]
+        return plans
+    known = {plan.key for plan in plans}
+    if unknown := [key for key in run.shards if key not in known]:
+        there = some_of([plan.key for plan in plans]) or "none"
+        raise UsageInvalid(f"{run.sync} has no shard {some_of(unknown)}; its shards: {there}")
+    asked = set(run.shards)
+    return [plan for plan in plans if plan.key in asked]

@@ -16,7 +16,7 @@ from sluice.errors import (
     UsageInvalid,
 )
 from sluice.flow.admission import mode_of
-from sluice.flow.shard_plans import declared_shards
+from sluice.flow.shard_plans import all_shards
 from sluice.mapping import shapes
 from sluice.mapping.mapper import MappedChunk, Mapper
 from sluice.mapping.pages import PageSplitter
@@ -25,7 +25,7 @@ from sluice.model.run import Failure, Mode, Origin, RunRequest
 from sluice.model.shard import ShardPlan
 from sluice.model.spec import SyncSpec
 from sluice.model.trial import Comparison, Hint, Trial, TrialQuestion, TrialReject, TrialRow
-from sluice.ports import DiffScope, PageRequest, Services, Source
+from sluice.ports import DiffScope, PageRequest, Services, ShardQuestion, Source
 
 _SUPPLIER: Final = (SupplierUnavailable, SupplierRefused, AnswerUnusable)
 """What is the supplier's doing, or the spec's, and is told with all that came before it."""
@@ -44,9 +44,10 @@ def try_spec(services: Services, spec: SyncSpec, question: TrialQuestion) -> Tri
     """
     policy = services.policy(spec.stage)
     mode = mode_of(spec, _request(spec, question))
-    plans = declared_shards(spec)
-    plan = _chosen(spec, plans, question)
     marks = services.watermarks.of(spec.sync) if mode is Mode.INCREMENTAL else {}
+    wanted = ShardQuestion(mode=mode, window=question.window, begun_at=services.clock.now(), marks=marks)
+    plans = all_shards(services, spec, wanted)
+    plan = _chosen(spec, plans, question)
     asked = PageRequest(
         shard=plan.params,
         cursor=None,
@@ -91,6 +92,8 @@ def _request(spec: SyncSpec, question: TrialQuestion) -> RunRequest:
 
 
 def _chosen(spec: SyncSpec, plans: list[ShardPlan], question: TrialQuestion) -> ShardPlan:
+    if not plans:
+        raise UsageInvalid(f"{spec.sync} has nothing new to be cut into shards: try it with --mode full")
     if question.shard is None:
         return plans[0]
     for plan in plans:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, Field, model_validator
 
-from sluice.model.base import Frozen
+from sluice.model.base import Frozen, ShardKey
 from sluice.model.paging import Dotted
 from sluice.model.scalars import Duration, Size
 from sluice.model.source import SourceSpec
@@ -14,6 +14,15 @@ NAME_PATTERN = r"^[a-z][a-z0-9_]{0,62}$"
 
 MOST_SHARDS = 10_000
 """More than so many are refused: each is a row of state, and a few queries."""
+
+Salt = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{0,60}$")]
+"""A text that decides how values are spread over buckets."""
+
+
+def bucket_key(number: int, count: int, salt: str) -> ShardKey:
+    """Return the key of a bucket. It says all that decides what is in it: where one of that changes, watermarks end."""
+    salted = f" salted {salt}" if salt else ""
+    return ShardKey(f"{number:0{len(str(count - 1))}} of {count}{salted}")
 
 
 class ShardValues(Frozen):
@@ -45,7 +54,7 @@ class ListedShards(Frozen):
     source: SourceSpec = Field(description="what lists them: any kind of source")
     value: Dotted = Field(description="where the value stands in a listed record")
     buckets: int | None = Field(default=None, ge=1, le=MOST_SHARDS, description="how many shards to spread the values over")
-    salt: str = Field(default="", description="another salt spreads the values another way")
+    salt: Salt = Field(default="", description="another salt spreads the values another way")
 
     @property
     def params(self) -> tuple[str, ...]:
@@ -113,12 +122,16 @@ class BucketShards(Frozen):
 
     kind: Literal["buckets"]
     count: int = Field(ge=1, le=MOST_SHARDS, description="how many shards there are")
-    salt: str = Field(default="", description="for a table: another salt spreads the keys another way")
+    salt: Salt = Field(default="", description="for a table: another salt spreads the keys another way")
 
     @property
     def params(self) -> tuple[str, ...]:
         """What templates see below `shard`: the number of the bucket, from 0 on, and how many there are."""
         return ("bucket", "buckets")
+
+    def key_of(self, number: int) -> ShardKey:
+        """Return the key of a bucket."""
+        return bucket_key(number, self.count, self.salt)
 
 
 class FileShards(Frozen):

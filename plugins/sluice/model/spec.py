@@ -7,9 +7,9 @@ from pydantic import AfterValidator, Field
 
 from sluice.model.base import Frozen
 from sluice.model.connections import TARGET
-from sluice.model.fields import FieldSpec, FieldType
+from sluice.model.fields import FieldSpec
 from sluice.model.scalars import Duration, LimitValue, Share
-from sluice.model.sharding import NAME_PATTERN, FileShards, ShardingSpec
+from sluice.model.sharding import NAME_PATTERN, FileShards, ListedShards, ShardingSpec, WindowShards
 from sluice.model.source import PATH_PATTERN, SourceSpec
 from sluice.model.watermark import WatermarkSpec
 
@@ -136,14 +136,23 @@ class SyncSpec(Frozen):
         return self.source.watermark
 
     @property
-    def watermark_type(self) -> FieldType | None:
-        """The type of the field that makes the sync incremental; None: it is not."""
-        return None if self.source.watermark is None else self.field(self.source.watermark.fields[0]).type
-
-    @property
     def uses_window(self) -> bool:
         """Whether a window shapes what is asked of the supplier."""
-        return self.source.uses_window or (self.shards is not None and self.shards.kind == "windows")
+        match self.shards:
+            case WindowShards():
+                return True
+            case ListedShards(source=lister):
+                return self.source.uses_window or lister.uses_window
+            case _:
+                return self.source.uses_window
+
+    @property
+    def tells_absence(self) -> bool:
+        """Whether an object is gone that no shard of a full run delivers.
+
+        Not by spans of time: an object whose time changes while the run goes on is in none of them.
+        """
+        return not isinstance(self.shards, WindowShards)
 
     @property
     def can_increment(self) -> bool:

@@ -9,7 +9,7 @@ from sluice.ports.artifacts import ArtifactStore, ChunkCodec
 from sluice.ports.coordination import AlertStore, CallStore, ProgressStore, Webhook
 from sluice.ports.gates import Gates
 from sluice.ports.run_memory import DeadLetterStore, PointerStore, ReviewStore, RunStore, ShardStore, WatermarkStore
-from sluice.ports.supplier import Source
+from sluice.ports.supplier import ShardFinder, Source
 from sluice.ports.surroundings import Clock, Metrics
 from sluice.ports.target import Ledger, Target
 from sluice.ports.upkeep import GarbageStore, RebuildStore, RedoStore
@@ -34,6 +34,8 @@ class Services:
     artifacts: ArtifactStore
     codec: ChunkCodec
     source: Callable[[SyncSpec, StagePolicy], Source]
+    shard_finder: Callable[[SyncSpec, StagePolicy], ShardFinder]
+    """For syncs whose supplier has to be asked what there is to be cut into shards."""
     ledger: Callable[[SyncSpec], Ledger]
     target: Callable[[SyncSpec], Target]
     spec: Callable[[str], SyncSpec]

@@ -1,6 +1,6 @@
 """A supplier, page by page."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -54,8 +54,11 @@ class ShardQuestion:
 class ShardFinder(Protocol):
     """Asks a supplier what there is to be cut into shards."""
 
-    def find(self, question: ShardQuestion) -> list[ShardPlan]:
-        """Return the shards, each key once. Raises what `Source.pages` raises, and `ShardsUnusable`."""
+    def find(self, question: ShardQuestion, moved: Callable[[], None]) -> list[ShardPlan]:
+        """Return the shards, each key once; call `moved` whenever the supplier has answered.
+
+        Raises what `Source.pages` raises, and `ShardsUnusable`.
+        """
 
 
 class Source(Protocol):
@@ -70,3 +73,14 @@ class Source(Protocol):
         Raises `SupplierUnavailable`, `RateLimited` (both after its own bounded retries), `SupplierRefused`, `CursorExpired` if
         `request.cursor` is not good any more, or a kind of `AnswerUnusable`.
         """
+
+
+@dataclass(frozen=True)
+class RequestFacts:
+    """What a signer of the team's own may sign of a request."""
+
+    method: str
+    url: str
+    """The whole address."""
+    content: bytes = b""
+    """The body as it is sent."""

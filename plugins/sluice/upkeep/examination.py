@@ -162,7 +162,9 @@ def _artifacts(examined: Examined) -> Finding:
 
 def _others(spec: SyncSpec) -> set[str]:
     """Return the connections to those whom the sync asks or tells."""
-    return {*([spec.source.connection] if spec.source.connection else []), *(hook.connection for hook in spec.webhooks)}
+    sources = [spec.source, *([spec.shards.source] if spec.shards is not None and spec.shards.kind == "listed" else [])]
+    asked = (source.connection for source in sources if source.connection)
+    return {*asked, *(hook.connection for hook in spec.webhooks)}
 
 
 def _supplier(examined: Examined, conn_id: str) -> Finding:

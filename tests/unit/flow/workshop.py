@@ -36,6 +36,7 @@ from tests.unit.fakes.rebuild_store import MemoryRebuildStore
 from tests.unit.fakes.redo_store import MemoryRedoStore
 from tests.unit.fakes.review_store import MemoryReviewStore
 from tests.unit.fakes.run_store import MemoryRunStore
+from tests.unit.fakes.shard_finder import ListedShardFinder
 from tests.unit.fakes.shard_store import MemoryShardStore
 from tests.unit.fakes.source import ListedSource
 from tests.unit.fakes.target import MemoryTarget
@@ -85,6 +86,7 @@ class Workshop:
     spec: SyncSpec = field(default_factory=sync_spec)
     policy: StagePolicy = field(default_factory=StagePolicy)
     supplier: Source = field(default_factory=lambda: ListedSource([]))
+    finder: ListedShardFinder = field(default_factory=ListedShardFinder)
     memory: Memory = field(default_factory=Memory)
     metrics: MemoryMetrics = field(default_factory=MemoryMetrics)
     artifacts: MemoryArtifactStore = field(default_factory=MemoryArtifactStore)
@@ -114,6 +116,7 @@ class Workshop:
             artifacts=self.artifacts,
             codec=self.codec,
             source=lambda _spec, _policy: self.supplier,
+            shard_finder=lambda _spec, _policy: self.finder,
             ledger=cast(Callable[[SyncSpec], Ledger], (lambda _: target.ledger) if target else _unneeded),
             target=cast(Callable[[SyncSpec], Target], (lambda _: target) if target else _unneeded),
             spec=lambda _name: self.spec,

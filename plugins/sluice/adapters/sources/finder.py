@@ -1,0 +1,87 @@
+"""A spec whose supplier lists what there is to be cut into shards comes in; the shards go out, the same for the same list."""
+
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Final
+
+from sluice.adapters.sources.factory import Sources
+from sluice.errors import ShardsUnusable, SpecInvalid
+from sluice.mapping.buckets import bucket_of
+from sluice.mapping.shard_values import ShardValueReader
+from sluice.model.base import ShardKey
+from sluice.model.shard import ShardPlan
+from sluice.model.sharding import MOST_SHARDS, ListedShards, bucket_key
+from sluice.model.spec import SyncSpec
+from sluice.model.stage import StagePolicy
+from sluice.ports import PageRequest, ShardQuestion
+
+MOST_LISTED: Final = 100_000
+"""More records than so many are read of no list, whatever becomes of their values."""
+
+
+class SourceShardFinder:
+    """Asks the source that lists the shards of a sync."""
+
+    def __init__(self, sources: Sources, spec: SyncSpec, policy: StagePolicy) -> None:
+        self._sources = sources
+        self._spec = spec
+        self._policy = policy
+
+    def find(self, question: ShardQuestion, moved: Callable[[], None]) -> list[ShardPlan]:
+        """Return the shards, each key once; call `moved` whenever the supplier has answered."""
+        match self._spec.sharding:
+            case ListedShards() as listed:
+                values = self._listed(listed, question, moved)
+                if not values:
+                    raise ShardsUnusable(
+                        f"shards.source ({listed.source}) lists nothing: that is an outage, and no empty supplier"
+                    )
+                return _plans(listed, values) if listed.buckets is None else _bucketed(listed, listed.buckets, values)
+            case sharding:
+                raise SpecInvalid([f"shards.kind: {sharding.kind if sharding else None} is not built yet"])
+
+    def _listed(self, listed: ListedShards, question: ShardQuestion, moved: Callable[[], None]) -> set[str]:
+        window = question.window
+        asked = PageRequest(
+            shard={},
+            cursor=None,
+            watermark=None,
+            window_start=window.start if window else None,
+            window_end=window.end if window else None,
+        )
+        reader = ShardValueReader(listed.source.stored_records, listed.value)
+        values: set[str] = set()
+        records = 0
+        for page in self._sources.open(listed.source, self._spec.stage, self._policy).pages(asked):
+            for value in reader.values(page.body):
+                values.add(value)
+                records += 1
+            moved()
+            if listed.buckets is None and len(values) > MOST_SHARDS:
+                raise ShardsUnusable(
+                    f"shards.source ({listed.source}) lists more than {MOST_SHARDS:,} values, each of which would be a shard: "
+                    "spread them over fewer with shards.buckets"
+                )
+            if records > MOST_LISTED:
+                raise ShardsUnusable(f"shards.source ({listed.source}) lists more than {MOST_LISTED:,} records")
+        return values
+
+
+def _plans(listed: ListedShards, values: set[str]) -> list[ShardPlan]:
+    return [ShardPlan(key=ShardKey(value), params={listed.name: value}) for value in sorted(values)]
+
+
+def _bucketed(listed: ListedShards, count: int, values: set[str]) -> list[ShardPlan]:
+    """Return the buckets that have values; to ask for an empty one would be to ask for nothing, or for everything."""
+    buckets: dict[int, list[str]] = defaultdict(list)
+    for value in sorted(values):
+        if "," in value:
+            raise ShardsUnusable(
+                f"shards.source ({listed.source}) lists {value!r}: the values of a bucket are joined by commas, so leave "
+                "shards.buckets out"
+            )
+        buckets[bucket_of(value, count, listed.salt)].append(value)
+    return [
+        ShardPlan(key=bucket_key(number, count, listed.salt), params={listed.name: ",".join(members)})
+        for number, members in sorted(buckets.items())
+    ]
