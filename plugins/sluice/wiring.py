@@ -36,16 +36,15 @@ from sluice.adapters.state import (
     PostgresWatermarkStore,
 )
 from sluice.adapters.state.database import StateDatabase
-from sluice.adapters.webhooks import HttpWebhook
 from sluice.errors import SpecInvalid, StateUnavailable, TargetUnavailable
 from sluice.guard.breaker import SharedBreaker
 from sluice.guard.pacing import Pacing
 from sluice.guard.restraint import Restraint
 from sluice.model.connections import ARTIFACTS, STATE
-from sluice.model.spec import SyncSpec
+from sluice.model.spec import SyncSpec, WebhookSpec
 from sluice.model.stage import StagePolicy
 from sluice.model.state_class import StateClass
-from sluice.ports import Connections, Metrics, Services, Source, Target
+from sluice.ports import Connections, Metrics, Services, Source, Target, Webhook
 from sluice.settings import Settings
 from sluice.upkeep.examination import Examined
 
@@ -101,6 +100,11 @@ def open_services(
 
             return PostgresTarget(target_database(spec.target.connection), spec)
 
+        def webhook(hook: WebhookSpec, policy: StagePolicy) -> Webhook:
+            from sluice.adapters.webhooks import HttpWebhook
+
+            return HttpWebhook(hook, connections.get(hook.connection), policy)
+
         sources = Sources(connections, restraint)
         state = Database(connections.get(STATE), StateUnavailable)
         stack.callback(state.close)
@@ -140,7 +144,7 @@ def open_services(
             spec=specs.sync,
             policy=specs.policy,
             calls=PostgresCallStore(control_state),
-            webhook=lambda hook, policy: HttpWebhook(hook, connections.get(hook.connection), policy),
+            webhook=webhook,
             alerts=PostgresAlertStore(task_state),
             gates=AirflowGates(connections),
             airflow_url=airflow_url,

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+import zstandard
 from structlog.testing import capture_logs
 
 from sluice import log_events
@@ -21,6 +22,7 @@ from sluice.errors import (
     RecordsMissing,
     SluiceError,
     SpecInvalid,
+    StrayAddress,
     SupplierRefused,
     SupplierUnavailable,
 )
@@ -114,7 +116,7 @@ def test_renders_window_and_watermark() -> None:
         assert server.asked == [target]
 
 
-@pytest.mark.parametrize("encoding", ["gzip", "deflate", "raw deflate", "identity"])
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "raw deflate", "zstd", "identity"])
 def test_undoes_content_encodings(encoding: str) -> None:
     """A page's body is what was encoded, whichever accepted encoding it came in."""
     body = json.dumps({"data": {"hotels": [1, 2]}, "filler": "x" * 5000}).encode()
@@ -123,11 +125,12 @@ def test_undoes_content_encodings(encoding: str) -> None:
         "gzip": gzip.compress(body[:100]) + gzip.compress(body[100:]),
         "deflate": zlib.compress(body),
         "raw deflate": raw.compress(body) + raw.flush(),
+        "zstd": zstandard.compress(body[:100]) + zstandard.compress(body[100:]),
         "identity": body,
     }[encoding]
     with scripted(answer(encoded, Content_Encoding=encoding.removeprefix("raw "))) as server:
         assert [p.body for p in pages_of(server)] == [body]
-        assert server.headers[0]["accept-encoding"] == "gzip, deflate"
+        assert server.headers[0]["accept-encoding"] == "gzip, deflate, zstd"
 
 
 def test_an_empty_page_is_a_page() -> None:
@@ -166,11 +169,25 @@ def test_one_damaged_record_does_not_stop_a_page() -> None:
         answer({}, "503 Service Unavailable", Retry_After="0"),
         answer(b'{"data": {"hotels": [', Content_Length="5000"),
         answer(gzip.compress(b'{"data": {"hotels": []}}')[:-9], Content_Encoding="gzip"),
+        answer(zstandard.compress(b'{"data": {"hotels": []}}')[:-3], Content_Encoding="zstd"),
         answer(b'5\r\n{"dat\r\n', Content_Length="", Transfer_Encoding="chunked"),
         b"HTTP/1.1 garbage\r\n\r\n",
         RESET,
     ],
-    ids=["500", "503", "408", "429", "429 date", "503 pause", "short body", "short gzip", "short chunks", "no http", "reset"],
+    ids=[
+        "500",
+        "503",
+        "408",
+        "429",
+        "429 date",
+        "503 pause",
+        "short body",
+        "short gzip",
+        "short zstd",
+        "short chunks",
+        "no http",
+        "reset",
+    ],
 )
 def test_what_passes_is_tried_again(trouble: bytes) -> None:
     """An answer that may be better next time costs a retry, told in the log, and nothing else."""
@@ -240,8 +257,8 @@ def test_a_supplier_that_is_not_there() -> None:
         (answer(b"no", "401 Unauthorized"), SupplierRefused, "login, password and headers of connection shop"),
         (
             answer(b"", "302 Found", Location="https://evil.example/x?t=1"),
-            SupplierRefused,
-            r"redirects to evil\.example, which",
+            StrayAddress,
+            r"leads to evil\.example, which is not the host of connection shop: name it in source\.allow_hosts",
         ),
         (
             answer(b"<!DOCTYPE html><p>Hi\n\x00\x1b[31m", Content_Type="text/html"),
@@ -252,7 +269,7 @@ def test_a_supplier_that_is_not_there() -> None:
         (answer(b""), AnswerNotJson, "the answer is empty"),
         (answer(b"", "204 No Content"), AnswerNotJson, "the answer is empty"),
         (answer(b'{"a": ' + b"[" * 200_000), AnswerNotJson, "nested too deeply"),
-        (answer(b"x", Content_Encoding="br"), AnswerNotJson, "encoded as 'br'; accepted: gzip, deflate"),
+        (answer(b"x", Content_Encoding="br"), AnswerNotJson, "encoded as 'br'; accepted: gzip, deflate, zstd"),
         (answer(b"no gzip", Content_Encoding="gzip"), AnswerNotJson, "cannot be decompressed"),
         (answer({"error": "quota", "data": None}), RecordsMissing, r"at `data\.hotels` \(source\.records.*quota"),
         (answer({"data": {"hotels": {"1": {}}}}), RecordsMissing, "no list of records"),
@@ -298,17 +315,19 @@ def test_a_cursor_that_runs_in_a_circle() -> None:
         pages_of(server, cursor="b")
 
 
-@pytest.mark.parametrize("way", ["announced", "sent", "gzip", "gzip bomb"])
+@pytest.mark.parametrize("way", ["announced", "sent", "gzip", "gzip bomb", "zstd", "zstd bomb"])
 def test_bodies_are_bounded(way: str) -> None:
     """More bytes than the stage's max_body are refused, before and after decompression, without holding them."""
     body = json.dumps({"data": {"hotels": []}, "filler": "y" * 3000}).encode()
     bad = {
-        "announced": answer(b"", Content_Length=str(10**30)),
+        "announced": answer(b"", Content_Length=str(10**15)),
         "sent": answer(body, Content_Length=""),
         "gzip": answer(gzip.compress(body), Content_Encoding="gzip"),
         "gzip bomb": answer(gzip.compress(bytes(50_000_000)), Content_Encoding="gzip"),
+        "zstd": answer(zstandard.compress(body), Content_Encoding="zstd"),
+        "zstd bomb": answer(zstandard.compress(bytes(50_000_000)), Content_Encoding="zstd"),
     }[way]
-    limit = 100_000 if way == "gzip bomb" else 2000
+    limit = 100_000 if way.endswith("bomb") else 2000
     with scripted(bad) as server, pytest.raises(AnswerTooLarge, match=f"larger than {limit} bytes.*max_body of the stage"):
         pages_of(server, policy=stage_policy(max_body=limit))
 

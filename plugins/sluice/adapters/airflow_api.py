@@ -5,7 +5,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 from urllib.parse import quote
 
-import httpx
+import httpx2
 
 from sluice.errors import AirflowUnavailable, ConnectionInvalid, IllegalTransition, NotFound, SluiceError, UsageInvalid
 from sluice.model.airflow_names import ANSWERS, COMMENT, DELETES_AT_MOST, GATE_TASK, PUBLISH_TASK, REVIEW
@@ -36,13 +36,13 @@ class AirflowApi:
         self._info = info
         self.base = base_url(info)
         try:
-            self._client = httpx.Client(
+            self._client = httpx2.Client(
                 base_url=self.base,
                 timeout=_SECONDS,
                 headers={"Accept": "application/json"},
                 mounts={"all://127.0.0.1": None},  # a proxy would look for it on its own machine
             )
-        except httpx.InvalidURL as error:
+        except httpx2.InvalidURL as error:
             raise ConnectionInvalid(f"connection {info.conn_id} has no host that can be asked: {error}") from error
 
     def __enter__(self) -> Self:
@@ -141,13 +141,13 @@ class AirflowApi:
             raise self._no_airflow()
         return answer
 
-    def _send(self, method: str, path: str, body: dict[str, Any] | None) -> httpx.Response:
+    def _send(self, method: str, path: str, body: dict[str, Any] | None) -> httpx2.Response:
         try:
             return self._client.request(method, path, json=body)
-        except httpx.HTTPError as error:
+        except httpx2.HTTPError as error:
             raise AirflowUnavailable(f"Airflow at {self.base} cannot be reached: {error or type(error).__name__}") from error
 
-    def _refused(self, response: httpx.Response, missing: SluiceError, conflict: str) -> SluiceError:
+    def _refused(self, response: httpx2.Response, missing: SluiceError, conflict: str) -> SluiceError:
         user = self._info.login or "an anonymous user"
         if response.status_code == _UNAUTHORIZED:
             return ConnectionInvalid(
@@ -205,7 +205,7 @@ def _answered(asked: dict[str, Any]) -> str:
     return f"{user.get('name') or 'somebody'} has answered {chosen!r} already, at {asked.get('responded_at')}"
 
 
-def _detail(response: httpx.Response) -> str:
+def _detail(response: httpx2.Response) -> str:
     try:
         detail = response.json()["detail"]
     except (ValueError, KeyError, TypeError):

@@ -172,7 +172,7 @@ def test_help_and_validate_load_nothing_heavy(project: Path) -> None:
         "from sluice.__main__ import airflow_connections\n"
         "from sluice.cli.app import run\n"
         "code = run(['validate'], airflow_connections)\n"
-        "heavy = {'airflow', 'psycopg', 'boto3', 'pyarrow', 'pandas', 'httpx', 'alembic', 'fastapi'} & set(sys.modules)\n"
+        "heavy = {'airflow', 'psycopg', 'boto3', 'pyarrow', 'pandas', 'httpx2', 'alembic', 'fastapi'} & set(sys.modules)\n"
         "sys.exit(repr(heavy) if heavy else code)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=project, capture_output=True, text=True, timeout=120, check=False)
@@ -184,7 +184,7 @@ def test_what_looks_things_up_loads_nothing_heavier_than_a_database_driver() -> 
     script = (
         "import sys\n"
         "import sluice.cli.app, sluice.wiring\n"
-        "sys.exit(repr({'airflow', 'alembic', 'boto3', 'botocore', 'httpx', 'jinja2', 'pyarrow', 'sqlalchemy'} & set(sys.modules)))\n"
+        "sys.exit(repr({'airflow', 'alembic', 'boto3', 'botocore', 'httpx2', 'jinja2', 'pyarrow', 'sqlalchemy'} & set(sys.modules)))\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
     assert done.stderr == "set()\n"

@@ -4,7 +4,7 @@ import time
 from typing import Any, Final
 from urllib.parse import quote
 
-import httpx
+import httpx2
 
 from sluice.adapters.airflow_api import AirflowApi, dag_path, dag_run_path
 from sluice.errors import AirflowUnavailable, NotFound
@@ -27,14 +27,14 @@ class AirflowClient(AirflowApi):
         try:
             answer = self._client.get("/api/v2/monitor/health", timeout=5)
             return {name: part.get("status") or "absent" for name, part in answer.json().items()} if answer.is_success else {}
-        except (httpx.HTTPError, ValueError):
+        except (httpx2.HTTPError, ValueError):
             return {}
 
     def serves_tasks(self) -> bool:
         """Whether the API of the tasks is there. The first call has it built: longer than a task would wait for it."""
         try:
             return self._client.get("/execution/health", timeout=120).is_success
-        except httpx.HTTPError:
+        except httpx2.HTTPError:
             return False
 
     def set_pool(self, name: str, slots: int, description: str) -> None:
@@ -84,7 +84,7 @@ class AirflowClient(AirflowApi):
         except NotFound:
             return None
 
-    def _send(self, method: str, path: str, body: dict[str, Any] | None) -> httpx.Response:
+    def _send(self, method: str, path: str, body: dict[str, Any] | None) -> httpx2.Response:
         """Send a request, a second time after a pause where the connection broke."""
         try:
             return super()._send(method, path, body)

@@ -5,7 +5,7 @@ import sys
 import time
 from pathlib import Path
 
-import httpx
+import httpx2
 
 from sluice.cli.local import keeping, processes
 from sluice.cli.local.processes import Process
@@ -76,6 +76,6 @@ class DemoSupplier:
 
     def _answers(self) -> bool:
         try:
-            return httpx.get(f"{self.url}/_control", timeout=2, trust_env=False).is_success
-        except httpx.HTTPError:
+            return httpx2.get(f"{self.url}/_control", timeout=2, trust_env=False).is_success
+        except httpx2.HTTPError:
             return False

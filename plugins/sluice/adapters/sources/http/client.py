@@ -1,9 +1,9 @@
 """Requests to a supplier in; the bodies of good answers out, or an error named after what happened."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from http import HTTPStatus
 from types import TracebackType
 from typing import Final, NamedTuple, Self, TypeVar
@@ -73,6 +73,7 @@ class _Received(NamedTuple):
     """A response that is no redirect and whose body has not been read."""
 
     response: httpx2.Response
+    url: httpx2.URL
     method: str
     shown: str
 
@@ -111,17 +112,14 @@ class HttpClient:
     def send(self, request: Request, judged: Callable[[SluiceError], SluiceError] | None = None) -> Answer:
         """Return the answer, repeating the request as the policy allows while the supplier is unavailable.
 
-        `judged` may know better what a refusal means: it gets the error, with the facts `status` and `said`, and returns the one
-        to raise. Raises `StrayAddress` where the supplier leads to a host that is not allowed.
+        `judged` may know better what a refusal means: it gets the error, with the facts `status` and `said`, and returns the
+        one to raise. Raises `StrayAddress` where the supplier leads to a host that is not allowed.
         """
         return self._patiently(request, self._answer, judged)
 
     @contextmanager
     def stream(self, request: Request) -> Iterator[Stream]:
-        """Yield the answer as soon as it begins, which is as far as the request is repeated; its body is neither bounded nor decoded.
-
-        What asks for a part of a body (`Range`) finds in `status` whether it gets one.
-        """
+        """Yield the answer as soon as it begins; a request is repeated no further. Its body is neither bounded nor decoded."""
         plain = request.with_headers({"Accept-Encoding": "identity", **request.headers})
         received = self._patiently(plain, lambda received: received)
         try:
@@ -151,14 +149,14 @@ class HttpClient:
     ) -> T:
         def once() -> T:
             received = self._followed(request)
-            try:
+            with ExitStack() as open_until_taken:
+                open_until_taken.callback(received.response.close)
                 if not received.response.is_success:
                     error = refusal(received.response, self._endpoint, received.asked)
                     raise judged(error) if judged else error
-                return take(received)
-            except BaseException:
-                received.response.close()
-                raise
+                taken = take(received)
+                open_until_taken.pop_all()
+                return taken
 
         return patiently(lambda: self._restraint.ask(once), self._policy.retry, self._within)
 
@@ -186,54 +184,79 @@ class HttpClient:
 
     def _followed(self, request: Request) -> _Received:
         """Return the response behind all redirects."""
-        target = self._target(request)
-        for _ in range(_MOST_REDIRECTS + 1):
-            received = self._exchanged(request, target)
+        for hop in range(_MOST_REDIRECTS + 1):
+            if hop:
+                self._restraint.pacing.await_slot()
+            received = self._exchanged(request)
             if received.response.status_code not in _REDIRECTS:
                 return received
             peek(received.response)  # to its end, so that the connection is kept
-            target, request = self._led_on(request, received)
-            self._restraint.pacing.await_slot()
+            request = self._led_on(request, received)
         raise SupplierRefused(f"{received.asked}: the supplier redirects more than {_MOST_REDIRECTS} times", url=received.shown)
 
-    def _target(self, request: Request) -> Target:
-        declared = self._addresses.declared(self._endpoint.url(request.path, request.query))
-        if request.url is None:
-            return declared
-        return self._addresses.given(request.url, declared.url, f"{request.method} {self._endpoint.shown(str(declared.url))}")
-
-    def _led_on(self, request: Request, received: _Received) -> tuple[Target, Request]:
-        """Return where a redirect leads, and what to ask there (RFC 9110, 15.4)."""
+    def _led_on(self, request: Request, received: _Received) -> Request:
+        """Return what to ask after a redirect, and where (RFC 9110, 15.4)."""
         response = received.response
+        status = named(response.status_code)
         location = response.headers.get("Location")
         if not location:
             raise SupplierRefused(
-                f"{received.asked}: the supplier answered {named(response.status_code)} without saying where to",
+                f"{received.asked}: the supplier answered {status} without saying where to",
                 status=response.status_code,
                 url=received.shown,
             )
-        target = self._addresses.given(location, response.request.url, received.asked)
+        url = str(self._addresses.given(location, received.url, received.asked).url)
         if response.status_code == HTTPStatus.SEE_OTHER:
-            method = "HEAD" if request.method == "HEAD" else "GET"
-            return target, replace(request, method=method, body=None, form=None, url=str(target.url))
+            return replace(request, url=url, method="HEAD" if request.method == "HEAD" else "GET", body=None, form=None)
         if response.status_code not in _REPEATED and request.method not in ("GET", "HEAD"):
             raise SupplierRefused(
-                f"{received.asked}: the supplier answered {named(response.status_code)}, after which a {request.method} is not "
-                f"repeated: put the final address into the spec or connection {self._endpoint.conn_id}",
+                f"{received.asked}: the supplier answered {status}, after which a {request.method} is not repeated: put the "
+                f"final address into the spec or connection {self._endpoint.conn_id}",
                 status=response.status_code,
                 url=received.shown,
             )
-        return target, replace(request, url=str(target.url))
+        return replace(request, url=url)
 
-    def _exchanged(self, request: Request, target: Target) -> _Received:
+    def _exchanged(self, request: Request) -> _Received:
         """Return the response to one request, or to its repetition with a better proof."""
+        target = self._target(request)
         if not target.is_own:
-            return self._sent(request, target.url, only=_FOR_OTHERS)
+            return self._sent(request, target.url, self._headers(request, _FOR_OTHERS))
+        request = request if request.url is None else replace(request, url=str(target.url))
         signed = self._auth.sign(request)
-        received = self._sent(signed, self._address(signed, target))
+        received = self._sent(signed, self._address(signed), self._headers(signed))
         if received.response.status_code != HTTPStatus.UNAUTHORIZED or not self._auth.renew(signed):
             return received
         peek(received.response)
         self._restraint.pacing.await_slot()
         signed = self._auth.sign(request)
-        return self._sent(signed, self._address(signed, target))
+        return self._sent(signed, self._address(signed), self._headers(signed))
+
+    def _target(self, request: Request) -> Target:
+        declared = self._addresses.declared(self._endpoint.url(request.path, request.query))
+        if request.url is None:
+            return declared
+        asked = f"{request.method} {self._endpoint.shown(str(declared.url))}"
+        return self._addresses.given(request.url, declared.url, asked)
+
+    def _address(self, request: Request) -> httpx2.URL:
+        return httpx2.URL(self._endpoint.url(request.path, request.query) if request.url is None else request.url)
+
+    def _headers(self, request: Request, only: frozenset[str] | None = None) -> dict[str, str]:
+        """Return all headers in the order in which they count, or only some: the last of a name does."""
+        content = request.content()
+        headers = {
+            "Accept": "application/json",
+            "User-Agent": "sluice",
+            **({"Content-Type": content[0]} if content else {}),
+        }
+        layers = (self._endpoint.headers, {"Accept-Encoding": ACCEPTED_ENCODINGS}, request.headers)
+        by_name = {name.lower(): (name, value) for layer in (headers, *layers) for name, value in layer.items()}
+        return {name: value for lower, (name, value) in by_name.items() if only is None or lower in only}
+
+    def _sent(self, request: Request, url: httpx2.URL, headers: Mapping[str, str]) -> _Received:
+        shown = self._endpoint.shown(str(url))
+        content = request.content()
+        asked = f"{request.method} {shown}"
+        response = self._wire.open(request.method, url, headers, content[1] if content else None, asked)
+        return _Received(response, url, request.method, shown)
