@@ -30,10 +30,6 @@ class Addresses:
         except httpx2.InvalidURL as exc:
             raise ConnectionInvalid(f"connection {endpoint.conn_id}: the host is no address") from exc
 
-    def declared(self, address: str) -> Target:
-        """Return an address that was made of the connection and the spec."""
-        return Target(httpx2.URL(address), is_own=True)
-
     def given(self, address: str, seen_at: httpx2.URL, asked: str) -> Target:
         """Return an address that an answer names, where it leads seen from the one that was asked.
 

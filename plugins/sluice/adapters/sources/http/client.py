@@ -219,10 +219,11 @@ class HttpClient:
 
     def _exchanged(self, request: Request) -> _Received:
         """Return the response to one request, or to its repetition with a better proof."""
-        target = self._target(request)
-        if not target.is_own:
-            return self._sent(request, target.url, self._headers(request, _FOR_OTHERS))
-        request = request if request.url is None else replace(request, url=str(target.url))
+        if request.url is not None:
+            target = self._given(request, request.url)
+            if not target.is_own:
+                return self._sent(request, target.url, self._headers(request, _FOR_OTHERS))
+            request = replace(request, url=str(target.url))
         signed = self._auth.sign(request)
         received = self._sent(signed, self._address(signed), self._headers(signed))
         if received.response.status_code != HTTPStatus.UNAUTHORIZED or not self._auth.renew(signed):
@@ -232,12 +233,9 @@ class HttpClient:
         signed = self._auth.sign(request)
         return self._sent(signed, self._address(signed), self._headers(signed))
 
-    def _target(self, request: Request) -> Target:
-        declared = self._addresses.declared(self._endpoint.url(request.path, request.query))
-        if request.url is None:
-            return declared
-        asked = f"{request.method} {self._endpoint.shown(str(declared.url))}"
-        return self._addresses.given(request.url, declared.url, asked)
+    def _given(self, request: Request, address: str) -> Target:
+        seen_at = self._endpoint.url(request.path, request.query)
+        return self._addresses.given(address, httpx2.URL(seen_at), f"{request.method} {self._endpoint.shown(seen_at)}")
 
     def _address(self, request: Request) -> httpx2.URL:
         return httpx2.URL(self._endpoint.url(request.path, request.query) if request.url is None else request.url)
