@@ -5,14 +5,15 @@ from collections.abc import Iterator
 from sluice.adapters.spec_draft import Draft, undeclared
 from sluice.adapters.spec_templates import inspect_template
 from sluice.adapters.yaml_positions import Path, Problem
-from sluice.model.source import RestSource
+from sluice.model.source import RestSource, SourceSpec
 from sluice.model.watermark import WATERMARK_TYPES, WatermarkType
 
 
 def broken_rules(draft: Draft) -> Iterator[Problem]:
     """Yield each rule that does not hold. A part that is wrong in itself is left alone."""
     yield from _watermark(draft)
-    yield from _parameters(draft)
+    if draft.source is not None:
+        yield from taken_parameters(draft.source, ("source",))
     yield from _templates(draft)
 
 
@@ -36,16 +37,15 @@ def _watermark(draft: Draft) -> Iterator[Problem]:
         yield Problem(("source", "watermark", "lookback"), f"the values are of type {of}, so this has to be {allowed}")
 
 
-def _parameters(draft: Draft) -> Iterator[Problem]:
-    """Check that what paging sets is not set by the spec as well."""
-    source = draft.source
+def taken_parameters(source: SourceSpec, path: Path) -> Iterator[Problem]:
+    """Check that what paging sets is not set by the spec as well; the source stands at `path`."""
     if not isinstance(source, RestSource):
         return
     place = source.cursor.into
     taken = source.query if place == "query" else source.body or {}
     for key, name in source.cursor.parameters():
         if name in taken:
-            yield Problem(("source", place, name), f"is set by source.cursor.{key}: leave it out here")
+            yield Problem((*path, place, name), f"is set by {'.'.join(map(str, path))}.cursor.{key}: leave it out here")
 
 
 def _templates(draft: Draft) -> Iterator[Problem]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from sluice.adapters import source_rules
+from sluice.adapters import shard_rules, source_rules
 from sluice.adapters.spec_draft import Draft, undeclared
 from sluice.adapters.spec_problems import suggest
 from sluice.adapters.yaml_positions import Path, Problem
@@ -25,6 +25,7 @@ def broken_rules(raw: Mapping[str, Any], file_stem: str) -> Iterator[Problem]:
     yield from _version(draft)
     yield from _deleted(draft)
     yield from source_rules.broken_rules(draft)
+    yield from shard_rules.broken_rules(draft)
     yield from _target(draft)
     yield from _webhooks(raw)
     yield from _expectations(raw, draft)

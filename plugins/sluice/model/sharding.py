@@ -30,7 +30,7 @@ class ShardValues(Frozen):
 
     kind: Literal["values"]
     name: str = Field(pattern=NAME_PATTERN, description="templates see the value as `shard.<name>`")
-    values: tuple[Annotated[str, Field(min_length=1, max_length=200)], ...] = Field(min_length=1)
+    values: tuple[Annotated[str, Field(min_length=1, max_length=200)], ...] = Field(min_length=1, max_length=MOST_SHARDS)
 
     @model_validator(mode="after")
     def _distinct(self) -> "ShardValues":

@@ -4,12 +4,15 @@ import pytest
 from structlog.testing import capture_logs
 
 from sluice import log_events
-from sluice.errors import UsageInvalid
+from sluice.errors import ShardsUnusable, SupplierUnavailable, UsageInvalid
 from sluice.flow.shard_plans import WHOLE
 from sluice.flow.sharder import plan_shards
 from sluice.model.base import ShardKey, Token
 from sluice.model.lifecycle import RunStatus, ShardStatus, Step
 from sluice.model.run import Mode
+from sluice.model.shard import ShardPlan
+from tests.unit.fakes.shard_finder import ListedShardFinder
+from tests.unit.flow.test_shard_plans import LISTED
 from tests.unit.flow.workshop import NORTH, RUN, Workshop, sync_spec
 
 
@@ -74,3 +77,49 @@ def test_planning_again_changes_no_shard() -> None:
     workshop.memory.watermarks["hotels", NORTH] = ("2024-01-01", Token(0))
     plan_shards(workshop.services, RUN)
     assert workshop.memory.shards == before
+
+
+def city(name: str) -> ShardPlan:
+    """Plan a shard that a supplier has listed."""
+    return ShardPlan(key=ShardKey(name), params={"city": name})
+
+
+def test_a_supplier_is_asked_once_for_what_there_is() -> None:
+    """A sharder that is tried again stays with its plan: what is listed by then belongs to the next run."""
+    workshop = Workshop(spec=sync_spec(shards=LISTED), finder=ListedShardFinder([city("oslo")], [city("rome")]))
+    workshop.admit()
+    assert [shard.key for shard in plan_shards(workshop.services, RUN)] == ["oslo"]
+    assert [shard.key for shard in plan_shards(workshop.services, RUN)] == ["oslo"]
+    assert len(workshop.finder.questions) == 1
+
+
+def test_a_list_that_cannot_be_had_plans_nothing() -> None:
+    """The next try asks again; a list that is no good fails the run."""
+    lost = SupplierUnavailable("503")
+    workshop = Workshop(spec=sync_spec(shards=LISTED), finder=ListedShardFinder(lost, ShardsUnusable("empty")))
+    workshop.admit()
+    with pytest.raises(SupplierUnavailable):
+        plan_shards(workshop.services, RUN)
+    assert (workshop.memory.shards, workshop.memory.runs[RUN].status) == ({}, RunStatus.RUNNING)
+    with pytest.raises(ShardsUnusable):
+        plan_shards(workshop.services, RUN)
+    assert (workshop.memory.shards, workshop.memory.runs[RUN].status) == ({}, RunStatus.FAILED)
+
+
+def test_a_run_with_nothing_new_has_succeeded() -> None:
+    """An incremental run that finds no new file is over, and nobody waits for shards."""
+    files = {"kind": "files", "connection": "drop", "files": ["*.csv"], "format": "csv"}
+    workshop = Workshop(spec=sync_spec(source=files, shards=None), finder=ListedShardFinder([]))
+    workshop.admit(mode=Mode.INCREMENTAL)
+    for _ in range(2):
+        assert plan_shards(workshop.services, RUN) == []
+        assert workshop.memory.runs[RUN].status is RunStatus.SUCCEEDED
+
+
+def test_of_thousands_of_shards_some_are_named() -> None:
+    """Who asks for one that there is not is not answered with a page of others."""
+    plans = [city(f"{number:04}") for number in range(2_000)]
+    workshop = Workshop(spec=sync_spec(shards=LISTED), finder=ListedShardFinder(plans))
+    workshop.admit(shards=("0001", "oslo"))
+    with pytest.raises(UsageInvalid, match=r"no shard oslo; its shards: 0000, .*, 0009, and 1,990 more$"):
+        plan_shards(workshop.services, RUN)
