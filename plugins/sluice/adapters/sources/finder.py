@@ -4,16 +4,15 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Final
 
-from sluice.adapters.sources.factory import Sources
 from sluice.errors import ShardsUnusable, SpecInvalid
 from sluice.mapping.buckets import bucket_of
 from sluice.mapping.shard_values import ShardValueReader
 from sluice.model.base import ShardKey
 from sluice.model.shard import ShardPlan
 from sluice.model.sharding import MOST_SHARDS, ListedShards, bucket_key
+from sluice.model.source import SourceSpec
 from sluice.model.spec import SyncSpec
-from sluice.model.stage import StagePolicy
-from sluice.ports import PageRequest, ShardQuestion
+from sluice.ports import PageRequest, ShardQuestion, Source
 
 MOST_LISTED: Final = 100_000
 """More records than so many are read of no list, whatever becomes of their values."""
@@ -22,10 +21,10 @@ MOST_LISTED: Final = 100_000
 class SourceShardFinder:
     """Asks the source that lists the shards of a sync."""
 
-    def __init__(self, sources: Sources, spec: SyncSpec, policy: StagePolicy) -> None:
-        self._sources = sources
+    def __init__(self, spec: SyncSpec, source: Callable[[SourceSpec], Source]) -> None:
+        """Say how to open a source."""
         self._spec = spec
-        self._policy = policy
+        self._source = source
 
     def find(self, question: ShardQuestion, moved: Callable[[], None]) -> list[ShardPlan]:
         """Return the shards, each key once; call `moved` whenever the supplier has answered."""
@@ -52,7 +51,7 @@ class SourceShardFinder:
         reader = ShardValueReader(listed.source.stored_records, listed.value)
         values: set[str] = set()
         records = 0
-        for page in self._sources.open(listed.source, self._spec.stage, self._policy).pages(asked):
+        for page in self._source(listed.source).pages(asked):
             for value in reader.values(page.body):
                 values.add(value)
                 records += 1
