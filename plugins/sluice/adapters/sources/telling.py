@@ -18,26 +18,31 @@ log: Final = structlog.get_logger()
 class Told:
     """What is known of an answer, as it comes in."""
 
-    status: str | int | None = None
+    address: str
+    """Fit to be shown: without secrets."""
+    status: int | None = None
     bytes: int = 0
+    is_over: bool = True
+    """False: more of it is yet to come, and whoever reads that tells of it."""
 
 
 @contextmanager
 def told(method: str, address: str) -> Iterator[Told]:
-    """Log a request once it is over, well or not. The address is fit to be shown: without secrets, without values."""
-    answer, began, error = Told(), monotonic(), None
+    """Log a request once it is over, well or not."""
+    answer, began, error = Told(address), monotonic(), None
     try:
         yield answer
     except SluiceError as exc:
         error = type(exc).__name__
         raise
     finally:
-        log.debug(
-            log_events.REQUEST_ANSWERED,
-            method=method,
-            address=address,
-            status=answer.status,
-            bytes=answer.bytes,
-            seconds=round(monotonic() - began, 4),
-            error=error,
-        )
+        if answer.is_over:
+            log.debug(
+                log_events.REQUEST_ANSWERED,
+                method=method,
+                address=answer.address,
+                status=answer.status,
+                bytes=answer.bytes,
+                seconds=round(monotonic() - began, 4),
+                error=error,
+            )

@@ -1,7 +1,7 @@
 """Requests to a supplier in; the bodies of good answers out, or an error named after what happened."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from http import HTTPStatus
@@ -17,6 +17,7 @@ from sluice.adapters.sources.http.endpoint import OPEN_HEADERS, Endpoint
 from sluice.adapters.sources.http.refusals import named, refusal
 from sluice.adapters.sources.http.request import Request
 from sluice.adapters.sources.http.wire import Wire
+from sluice.adapters.sources.telling import Told, told
 from sluice.errors import SluiceError, SupplierRefused
 from sluice.guard.restraint import Restraint
 from sluice.guard.retries import http_date, patiently
@@ -122,24 +123,27 @@ class HttpClient:
         """Yield the answer as soon as it begins; a request is repeated no further. Its body is neither bounded nor decoded."""
         plain = request.with_headers({"Accept-Encoding": "identity", **request.headers})
         received = self._patiently(plain, lambda received: received)
-        try:
-            yield Stream(
-                received.response.status_code,
-                self._parts(received),
-                encoding_of(received.response),
-                received.shown,
-                dict(received.response.headers.items()),
-                http_date(received.response.headers.get("Date")),
-            )
-        finally:
-            received.response.close()
+        with told(received.method, received.shown) as answer:
+            answer.status = received.response.status_code
+            try:
+                yield Stream(
+                    received.response.status_code,
+                    self._parts(received, answer),
+                    encoding_of(received.response),
+                    received.shown,
+                    dict(received.response.headers.items()),
+                    http_date(received.response.headers.get("Date")),
+                )
+            finally:
+                received.response.close()
 
     def date(self, request: Request) -> datetime | None:
         """Return the supplier's own time, whatever else it answers; None if it does not tell."""
 
         def ask() -> datetime | None:
-            received = self._followed(request)
-            peek(received.response)
+            with self._told(request) as answer:
+                received = self._followed(request)
+                answer.status, answer.bytes = received.response.status_code, len(peek(received.response))
             return http_date(received.response.headers.get("Date"))
 
         return patiently(lambda: self._restraint.ask(ask), self._policy.retry, self._within)
@@ -148,13 +152,16 @@ class HttpClient:
         self, request: Request, take: Callable[[_Received], T], judged: Callable[[SluiceError], SluiceError] | None = None
     ) -> T:
         def once() -> T:
-            received = self._followed(request)
-            with ExitStack() as open_until_taken:
+            with ExitStack() as open_until_taken, self._told(request) as answer:
+                received = self._followed(request)
+                answer.address, answer.status = received.shown, received.response.status_code
                 open_until_taken.callback(received.response.close)
                 if not received.response.is_success:
                     error = refusal(received.response, self._endpoint, received.asked)
                     raise judged(error) if judged else error
                 taken = take(received)
+                answer.is_over = isinstance(taken, Answer)
+                answer.bytes = len(taken.body) if isinstance(taken, Answer) else 0
                 open_until_taken.pop_all()
                 return taken
 
@@ -178,9 +185,14 @@ class HttpClient:
             received.method,
         )
 
-    def _parts(self, received: _Received) -> Iterator[bytes]:
+    def _told(self, request: Request) -> AbstractContextManager[Told]:
+        return told(request.method, self._endpoint.shown(str(self._address(request))))
+
+    def _parts(self, received: _Received, answer: Told) -> Iterator[bytes]:
         with self._wire.named(received.asked):
-            yield from received.response.iter_raw()
+            for part in received.response.iter_raw():
+                answer.bytes += len(part)
+                yield part
 
     def _followed(self, request: Request) -> _Received:
         """Return the response behind all redirects."""
