@@ -1,40 +1,20 @@
-"""The draft of a sync in; the rules of its source, its shards and its watermark that are broken out."""
+"""The draft of a sync in; the rules of its source that are broken out."""
 
 from collections.abc import Iterator
 
-from sluice.adapters.spec_draft import Draft, undeclared
+from sluice.adapters import watermark_rules
+from sluice.adapters.spec_draft import Draft
 from sluice.adapters.spec_templates import inspect_template
 from sluice.adapters.yaml_positions import Path, Problem
 from sluice.model.source import RestSource, SourceSpec
-from sluice.model.watermark import WATERMARK_TYPES, WatermarkType
 
 
 def broken_rules(draft: Draft) -> Iterator[Problem]:
     """Yield each rule that does not hold. A part that is wrong in itself is left alone."""
-    yield from _watermark(draft)
+    yield from watermark_rules.broken_rules(draft)
     if draft.source is not None:
         yield from taken_parameters(draft.source, ("source",))
     yield from _templates(draft)
-
-
-def _watermark(draft: Draft) -> Iterator[Problem]:
-    """Check the fields that grow with every change."""
-    mark = draft.source.watermark if draft.source else None
-    for name in mark.fields if mark else ():
-        path: Path = ("source", "watermark")
-        yield from undeclared(draft, path, name)
-        kind = draft.type_of(name)
-        if kind is not None and kind not in WATERMARK_TYPES:
-            yield Problem(path, f"{name!r} is {kind}, which does not order; allowed: {', '.join(sorted(WATERMARK_TYPES))}")
-    if mark is None or mark.lookback is None:
-        return
-    kind = draft.type_of(mark.fields[0])
-    of = mark.type or (WATERMARK_TYPES.get(kind) if kind else None)
-    if of is WatermarkType.TEXT:
-        yield Problem(("source", "watermark", "lookback"), "nothing can be taken off a text: leave this line out")
-    elif of is not None and isinstance(mark.lookback, int) is not (of is WatermarkType.INTEGER):
-        allowed = "a whole number" if of is WatermarkType.INTEGER else "a duration such as 15m"
-        yield Problem(("source", "watermark", "lookback"), f"the values are of type {of}, so this has to be {allowed}")
 
 
 def taken_parameters(source: SourceSpec, path: Path) -> Iterator[Problem]:

@@ -16,6 +16,7 @@ from structlog.contextvars import bound_contextvars
 
 from sluice import log_events
 from sluice.errors import Fenced, NoProgress, Permanent, Scope, SluiceError
+from sluice.flow.bounds import Bounds
 from sluice.flow.digest import content_digest
 from sluice.flow.entering import entered_for_a_shard, heartbeat_of
 from sluice.flow.pinned_spec import pinned_spec
@@ -28,7 +29,7 @@ from sluice.model.lifecycle import ShardStatus, Step
 from sluice.model.run import Failure, Run
 from sluice.model.shard import Shard
 from sluice.model.stage import StagePolicy
-from sluice.ports import Page, PageRequest, Services
+from sluice.ports import Page, Services
 
 log: Final = structlog.get_logger()
 
@@ -88,7 +89,9 @@ class _Fetching:
     def go_on(self) -> None:
         """Bring in page after page until none follows."""
         spec = pinned_spec(self._services, self._run)
-        pages = self._services.source(spec, self._policy).pages(self._request())
+        source = self._services.source(spec, self._policy)
+        self._bounds = Bounds(self._run, spec, self._services.clock)
+        pages = source.pages(self._bounds.request(self.shard, source))
         with _Ahead(pages, self._pulse.stopped) as ahead:
             while not self.shard.exhausted:
                 page = self._received(ahead)
@@ -98,16 +101,6 @@ class _Fetching:
                 self._take(page)
                 if page.cursor is None or self._is_full():
                     self._store(exhausted=page.cursor is None)
-
-    def _request(self) -> PageRequest:
-        window = self._run.window
-        return PageRequest(
-            shard=self.shard.params,
-            cursor=self.shard.cursor,
-            watermark=self.shard.watermark,
-            window_start=window.start if window else None,
-            window_end=window.end if window else None,
-        )
 
     def _received(self, ahead: "_Ahead") -> Page | None:
         """Return the next page. A chunk that grows old while the supplier is slow is stored meanwhile."""
@@ -124,6 +117,7 @@ class _Fetching:
         if not self._chunk.pages:
             self._chunk.opened = self._services.clock.elapsed()
         self._chunk.add(page)
+        self._bounds.take(page)
         self._progress.received(page, self.shard)
         log.debug(
             log_events.PAGE_FETCHED,
@@ -160,6 +154,7 @@ class _Fetching:
                 update={
                     "cursor": pages[-1].cursor if pages else self.shard.cursor,
                     "exhausted": exhausted,
+                    **self._bounds.columns,
                     "chunks": self.shard.chunks + 1,
                     "pages": self.shard.pages + len(pages),
                     "records": self.shard.records + records,

@@ -14,7 +14,7 @@ from sluice.flow.entering import Entry, entered
 from sluice.flow.pinned_spec import pinned_spec
 from sluice.flow.rows_artifacts import rejects_of, rows_artifacts, staged_artifacts
 from sluice.mapping.columns import keys_of
-from sluice.mapping.watermarks import higher
+from sluice.mapping.watermarks import mark_order
 from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
 from sluice.model.base import RunId, ShardKey
 from sluice.model.ledger import Outcome, Publication
@@ -56,7 +56,7 @@ def publish(services: Services, run_id: RunId, *, is_repeated: bool = False) -> 
         shards = services.shards.of(run_id)
         if entry.run.status is not RunStatus.SUCCEEDED and review.covers(shards):
             arrived = [shard for shard in shards if shard.status is ShardStatus.SUCCEEDED]
-            _close_dead_letters(services, entry.run, [shard.key for shard in arrived])
+            _close_dead_letters(services, entry.run, {shard.key for shard in arrived})
             _advance_watermarks(services, entry.run, spec, arrived)
         outbox.deliver(services, entry, spec, review, is_repeated=is_repeated)
         if entry.run.status is not RunStatus.SUCCEEDED:
@@ -140,7 +140,7 @@ def _keep_before_images(services: Services, publishing: Publishing, entry: Entry
     return undo
 
 
-def _close_dead_letters(services: Services, run: Run, arrived: list[ShardKey]) -> None:
+def _close_dead_letters(services: Services, run: Run, arrived: set[ShardKey]) -> None:
     """Close the dead letters of objects that came right, whether that changed them or not; most syncs have none open."""
     if not services.dead_letters.open_for(run.sync, 1):
         return
@@ -154,13 +154,13 @@ def _close_dead_letters(services: Services, run: Run, arrived: list[ShardKey]) -
 
 def _advance_watermarks(services: Services, run: Run, spec: SyncSpec, arrived: list[Shard]) -> None:
     """Let incremental fetching go on behind what is published now; not for a failed shard, nor past what a window left out."""
-    kind = spec.watermark_type
-    if kind is None or run.window is not None:
+    order = mark_order(spec)
+    if order is None or run.window is not None:
         return
-    marks = services.watermarks.of(run.sync)
+    held = {key: mark for key, mark in services.watermarks.of(run.sync).items() if order.is_mark(mark)}
     seen = {shard.key: shard.high_mark for shard in arrived if shard.high_mark is not None}
     moved: dict[ShardKey, str] = {
-        key: mark for key, mark in seen.items() if key not in marks or higher(marks[key], mark, kind) != marks[key]
+        key: mark for key, mark in seen.items() if key not in held or order.higher(held[key], mark) != held[key]
     }
     if moved:
         services.watermarks.advance(run.sync, moved, run)

@@ -19,7 +19,7 @@ from sluice.guard.heartbeat import Heartbeat
 from sluice.guard.log_level import logged_from
 from sluice.mapping.columns import high_mark_of
 from sluice.mapping.mapper import MappedChunk, Mapper
-from sluice.mapping.watermarks import higher
+from sluice.mapping.watermarks import mark_order
 from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
 from sluice.model.base import RunId, ShardKey
 from sluice.model.lifecycle import ShardStatus, Step
@@ -63,8 +63,8 @@ def transform(services: Services, run_id: RunId, shard_key: ShardKey) -> Shard:
 
 def _transform(services: Services, run: Run, shard: Shard, pulse: Heartbeat) -> Shard:
     spec = pinned_spec(services, run)
-    mapper, ledger = Mapper(spec), services.ledger(spec)
-    watermark_type = spec.watermark_type
+    mapper, ledger = Mapper(spec, shard.until, shard.supplied_at), services.ledger(spec)
+    order = mark_order(spec)
     done = {pointer.ref.seq: pointer for pointer in services.pointers.of(run.id, ArtifactKind.ROWS, shard.key)}
     mark: str | None = None
     raws = services.pointers.of(run.id, ArtifactKind.RAW, shard.key)
@@ -80,11 +80,11 @@ def _transform(services: Services, run: Run, shard: Shard, pulse: Heartbeat) -> 
                 )
             _store(services, run, shard, raw, mapped)
             chunk_mark = mapped.high_mark
-        elif watermark_type:
+        elif order is not None:
             with intact(services, done[raw.ref.seq], shard) as rows:
                 chunk_mark = high_mark_of(rows)
-        if watermark_type:
-            mark = higher(mark, chunk_mark, watermark_type)
+        if order is not None:
+            mark = order.higher(mark, chunk_mark)
         pulse.moved()
     shard = services.shards.succeed(shard.model_copy(update={"high_mark": mark}))
     log.info(log_events.SHARD_TRANSFORMED, chunks=shard.chunks, records=shard.records, high_mark=mark)
@@ -111,6 +111,7 @@ def _store(services: Services, run: Run, shard: Shard, raw: Pointer, mapped: Map
         objects=mapped.objects,
         mapped=mapped.mapped,
         rejected=len(mapped.rejects),
+        postdated=mapped.postdated.objects if mapped.postdated else 0,
     )
 
 

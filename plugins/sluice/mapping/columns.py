@@ -14,9 +14,11 @@ from sluice.errors import ArtifactCorrupt
 from sluice.mapping.exact import ExactType
 from sluice.model import rows
 from sluice.model.base import ObjectKey
+from sluice.model.rows import Postdated
 from sluice.model.spec import SyncSpec
 
 _HIGH_MARK: Final = b"sluice.high_mark"
+_POSTDATED: Final = b"sluice.postdated"
 _HASH: Final = pa.binary(rows.HASH_BYTES)
 _HEAD: Final = (
     (rows.KEY, pa.string()),
@@ -36,8 +38,11 @@ def raw_hash(raw: Raw, reading: int) -> bytes:
 
 def reading_of(spec: SyncSpec) -> int:
     """Return a number that changes with whatever decides how a record becomes a row: its fields, and the key and version."""
-    declared = [field.model_dump(mode="json", exclude={"description"}) for field in spec.fields]
-    # Without tombstones the number is what it was before there were any: what was read then need not be read anew.
+    # Without formats and tombstones the number is what it was before there were any: what was read then need not be read anew.
+    declared = [
+        field.model_dump(mode="json", exclude={"description"} | ({"format"} if field.format is None else set()))
+        for field in spec.fields
+    ]
     identity = spec.object.model_dump(mode="json", exclude={"deleted"} if spec.object.deleted is None else None)
     return xxhash.xxh3_64_intdigest(msgspec.json.encode([spec.version, identity, declared]))
 
@@ -81,11 +86,13 @@ class RowsFile:
         self._heads.append((key, version, raw, row_hash([]), False, True))
         self._rows.append(self._nothing)
 
-    def parquet(self, high_mark: str | None) -> bytes:
-        """Return the file; `high_mark` travels in its metadata."""
+    def parquet(self, high_mark: str | None = None, postdated: Postdated | None = None) -> bytes:
+        """Return the file; what the marks of its records say travels in its metadata."""
         columns = [*zip(*self._heads, strict=True), *zip(*self._rows, strict=True)] or [()] * len(self._schema)
         arrays = [pa.array(column, field.type) for column, field in zip(columns, self._schema, strict=True)]
         metadata = {} if high_mark is None else {_HIGH_MARK: high_mark.encode()}
+        if postdated is not None:
+            metadata[_POSTDATED] = postdated.model_dump_json().encode()
         table = pa.Table.from_arrays(arrays, schema=self._schema.with_metadata(metadata))
         sink = pa.BufferOutputStream()
         pq.write_table(table, sink, compression="zstd", compression_level=1, use_dictionary=False, write_statistics=False)
@@ -103,10 +110,19 @@ def readable() -> Iterator[None]:
 
 def high_mark_of(data: bytes) -> str | None:
     """Return the high mark that a rows file carries; raise `ArtifactCorrupt` if it is none."""
-    with readable():
-        metadata = pq.read_schema(pa.BufferReader(data)).metadata or {}
-    mark = metadata.get(_HIGH_MARK)
+    mark = _metadata_of(data).get(_HIGH_MARK)
     return None if mark is None else str(mark, "utf-8")
+
+
+def postdated_of(data: bytes) -> Postdated | None:
+    """Return what a rows file says of records dated after their fetch; raise `ArtifactCorrupt` if it is none."""
+    told = _metadata_of(data).get(_POSTDATED)
+    return None if told is None else Postdated.model_validate_json(told)
+
+
+def _metadata_of(data: bytes) -> dict[bytes, bytes]:
+    with readable():
+        return pq.read_schema(pa.BufferReader(data)).metadata or {}
 
 
 def keys_of(data: bytes) -> set[ObjectKey]:

@@ -7,7 +7,7 @@ whether two values are equal differ (`1.50` and `1.5`, the spelling of a JSON do
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Context, Decimal, Inexact, InvalidOperation
 from math import isinf
@@ -18,7 +18,7 @@ from msgspec import Meta, Raw
 
 from sluice.mapping.documents import canonical_document, refuse_nul, strip
 from sluice.mapping.violation import ENCODING, OUT_OF_RANGE, PRECISION, TYPE, Violation, shown
-from sluice.model.fields import FieldType, TypeName
+from sluice.model.fields import FieldSpec, FieldType, TypeName
 
 STRING: Final = "a string"
 NUMBER: Final = "a number"
@@ -37,9 +37,11 @@ _MICROSECOND_DIGITS: Final = 6
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_DAY: Final = _EPOCH.toordinal()
 _MICROSECOND: Final = timedelta(microseconds=1)
-_FIRST_INSTANT: Final = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+FIRST_INSTANT: Final = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 _LAST_INSTANT: Final = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 _DAY: Final = 86_400_000_000
+_EPOCH_WHOLE_DIGITS: Final = 18
+"""No number since 1970 that ends within the year 9999 has more."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ def is_number(text: str) -> bool:
 
 
 def exact_type(field_type: FieldType) -> ExactType:
-    """Return how values of a declared type are read."""
+    """Return how values of a declared type are read, as JSON usually has them and as Postgres spells them."""
     if field_type.name is not TypeName.NUMERIC:
         return _TYPES[field_type.name]
     if field_type.precision is None:
@@ -84,6 +86,21 @@ def exact_type(field_type: FieldType) -> ExactType:
     if precision <= _DECIMAL128_DIGITS:
         return _numeric(field_type.sql, _bounded_numeric(field_type.sql, precision, scale), pa.decimal128(precision, scale))
     return _numeric(field_type.sql, _wide_numeric(field_type.sql, precision, scale), pa.string())
+
+
+def exact_field(field: FieldSpec) -> ExactType:
+    """Return how the values of a declared field are read in a supplier's records."""
+    return exact_type(field.type) if field.format is None else _EPOCHS[field.format]
+
+
+def microseconds(moment: datetime) -> int:
+    """Return the value of a moment."""
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def epoch_text(value: int, written: str) -> str:
+    """Return an instant as the number that a supplier writes for it, in the format of that name."""
+    return f"{strip(Decimal(value).scaleb(-_EPOCH_DIGITS[written])):f}"
 
 
 def _decimal(text: str, name: str) -> Decimal:
@@ -193,9 +210,30 @@ def _instant(text: str) -> int:
     except ValueError:
         raise Violation(OUT_OF_RANGE, f"{shown(text)} is not in the calendar (years 0001 to 9999)") from None
     value = elapsed.days * _DAY + elapsed.seconds * 1_000_000 + elapsed.microseconds
-    if not _FIRST_INSTANT <= value <= _LAST_INSTANT:
+    if not FIRST_INSTANT <= value <= _LAST_INSTANT:
         raise Violation(OUT_OF_RANGE, f"{shown(text)} is outside the years 0001 to 9999 in UTC")
     return value
+
+
+def _epoch(places: int) -> Callable[[str], int]:
+    """Return what reads numbers that count from 1970, of which so many places make microseconds."""
+    context = Context(prec=_PLAIN_DIGITS, traps=[Inexact, InvalidOperation])
+
+    def read(text: str) -> int:
+        number = _decimal(text, "timestamp (a number since 1970)")
+        if number and number.adjusted() > _EPOCH_WHOLE_DIGITS:
+            raise Violation(OUT_OF_RANGE, f"{shown(text)} is outside the years 0001 to 9999 in UTC")
+        try:
+            value = number.scaleb(places, context) if number else Decimal(0)
+        except (Inexact, InvalidOperation):
+            raise Violation(PRECISION, f"{shown(text)} is finer than a microsecond") from None
+        if value.adjusted() < -1 or value != value.to_integral_value():
+            raise Violation(PRECISION, f"{shown(text)} is finer than a microsecond")
+        if not FIRST_INSTANT <= value <= _LAST_INSTANT:
+            raise Violation(OUT_OF_RANGE, f"{shown(text)} is outside the years 0001 to 9999 in UTC")
+        return int(value)
+
+    return read
 
 
 def _instant_text(value: int) -> str:
@@ -273,4 +311,13 @@ _TYPES: Final = {
             is_paired=True,
         ),
     )
+}
+
+_EPOCH_DIGITS: Final = {"epoch_s": 6, "epoch_ms": 3}
+"""By format, how many places make microseconds of its numbers."""
+_EPOCHS: Final = {
+    name: replace(
+        _numeric(TypeName.TIMESTAMPTZ, _epoch(places), pa.timestamp("us", "UTC")), to_text=_instant_text, to_version=int
+    )
+    for name, places in _EPOCH_DIGITS.items()
 }

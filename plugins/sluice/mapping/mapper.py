@@ -1,7 +1,8 @@
-"""A chunk's pages as they came in; its rows as Parquet, its rejects by name, and its high mark out."""
+"""A chunk's pages as they came in; its rows as Parquet, its rejects by name, and what its marks say out."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
 import msgspec
@@ -12,10 +13,11 @@ from sluice.mapping.columns import RowsFile, raw_hash, reading_of
 from sluice.mapping.keys import key_text
 from sluice.mapping.pages import PageSplitter, RecordPage
 from sluice.mapping.reader import MISSES, Problem, Reader
-from sluice.mapping.violation import MALFORMED, OUT_OF_RANGE
-from sluice.mapping.watermarks import highest
+from sluice.mapping.violation import MALFORMED, OUT_OF_RANGE, Violation
+from sluice.mapping.watermarks import ChunkMarks, mark_order
 from sluice.model.base import ObjectKey
 from sluice.model.reject import RawAddress, Reject
+from sluice.model.rows import Postdated
 from sluice.model.spec import SyncSpec
 from sluice.ports import Remember
 
@@ -36,6 +38,7 @@ class MappedChunk:
     """How many of them were read in full; the others are as the ledger remembers them, or gone."""
     rejects: tuple[Reject, ...]
     high_mark: str | None
+    postdated: Postdated | None = None
 
 
 class _Record(msgspec.Struct, gc=False):
@@ -43,7 +46,8 @@ class _Record(msgspec.Struct, gc=False):
 
     key: ObjectKey
     version: int | None
-    mark: int | None
+    mark: tuple[Any, Any] | None
+    """Its place and its value."""
     raw: Raw
     raw_hash: bytes
     frame: int
@@ -53,16 +57,18 @@ class _Record(msgspec.Struct, gc=False):
 
 
 class Mapper:
-    """Maps the records of one sync."""
+    """Maps the records of one shard of a sync."""
 
-    def __init__(self, spec: SyncSpec) -> None:
+    def __init__(self, spec: SyncSpec, until: datetime | None = None, supplied_at: datetime | None = None) -> None:
+        """Let no mark above `until` count, and count what is dated after `supplied_at`: see `ChunkMarks`."""
         self._splitter = PageSplitter(spec.source.stored_records)
         self._names = [field.name for field in spec.fields]
         self._reader = Reader(spec.fields, required=spec.object.key)
         self._reading = reading_of(spec)
 
         named = (*spec.object.key, spec.object.version, spec.object.deleted)
-        identity = list(dict.fromkeys(filter(None, (*named, *(spec.watermark.fields[:1] if spec.watermark else ())))))
+        marking = spec.watermark.fields if spec.watermark else ()
+        identity = list(dict.fromkeys(filter(None, (*named, *marking))))
         # A tombstone need not have the watermark nor anything else that is required; of a row, all is read again.
         fields = [spec.field(name).model_copy(update={} if name in named else {"required": False}) for name in identity]
         self._identity = Reader(fields, required=spec.object.key)
@@ -73,8 +79,9 @@ class Mapper:
         self._to_version = self._identity.kinds[self._version].to_version if self._version is not None else None
         self._gone = identity.index(spec.object.deleted) if spec.object.deleted else None
         self._gone_place = self._names.index(spec.object.deleted) if spec.object.deleted else None
-        self._mark = identity.index(spec.watermark.fields[0]) if spec.watermark else None
-        self._mark_type = spec.watermark_type
+        self._order = mark_order(spec)
+        self._bounds = (until, supplied_at)
+        self._marking = [(name, identity.index(name)) for name in marking]
 
     def map_chunk(self, pages: Iterable[bytes], artifact_key: str, remember: Remember) -> MappedChunk:
         """Map the pages of the raw artifact `artifact_key`; what `remember` knows by its raw bytes is not read further.
@@ -84,11 +91,11 @@ class Mapper:
         """
         rejects: list[Reject] = []
         records: list[_Record] = []
+        marks = ChunkMarks(self._order, *self._bounds) if self._order else None
         for frame, body in enumerate(pages):
             self._identify(self._split(body, artifact_key, frame), artifact_key, frame, records, rejects)
         known = remember(list(dict.fromkeys(record.key for record in records)))
         file = RowsFile(self._names, self._reader.kinds)
-        marks = []
         for record in records:
             held = known.get(record.key)
             if record.is_gone:
@@ -101,14 +108,16 @@ class Mapper:
                     rejects.append(self._reject(record.raw, artifact_key, record.frame, record.index))
                     continue
                 file.add(record.key, record.version, record.raw_hash, values)
-            marks.append(record.mark)
-        high_mark = highest(marks, self._mark_type) if self._mark_type else None
+            if marks is not None and record.mark is not None:
+                marks.take(record.key, record.mark)
+        high_mark, postdated = (marks.high_mark, marks.postdated) if marks else (None, None)
         return MappedChunk(
-            rows=file.parquet(high_mark),
+            rows=file.parquet(high_mark, postdated),
             objects=len(file),
             mapped=file.mapped,
             rejects=tuple(sorted(rejects, key=lambda reject: (reject.address.frame, reject.address.index))),
             high_mark=high_mark,
+            postdated=postdated,
         )
 
     def _split(self, body: bytes, artifact_key: str, frame: int) -> RecordPage:
@@ -124,14 +133,15 @@ class Mapper:
             is_dubious = index in page.dubious
             values = None if index in page.damaged else _read(self._identity, raw, is_dubious)
             key = self._key(values) if values else None
-            if values is None or key is None:
+            mark, problem = self._mark(values) if values else (None, None)
+            if values is None or key is None or problem is not None:
                 rejects.append(self._reject(raw, artifact_key, frame, index))
                 continue
             records.append(
                 _Record(
                     key=key,
                     version=self._version_of(values),
-                    mark=values[self._mark] if self._mark is not None else None,
+                    mark=mark,
                     raw=raw,
                     raw_hash=raw_hash(raw, self._reading),
                     frame=frame,
@@ -140,6 +150,16 @@ class Mapper:
                     is_gone=self._gone is not None and values[self._gone] is True,
                 )
             )
+
+    def _mark(self, values: list[Any]) -> tuple[tuple[Any, Any] | None, Problem | None]:
+        """Return the mark of a record, if it has one, or why it cannot be read."""
+        for name, place in self._marking:
+            if (value := values[place]) is not None and self._order is not None:
+                try:
+                    return self._order.placed(value), None
+                except Violation as violation:
+                    return None, Problem(name, violation.error, f"is the watermark, and {violation.message}")
+        return None, None
 
     def _version_of(self, values: list[Any]) -> int | None:
         if self._version is None or self._to_version is None:
@@ -164,6 +184,8 @@ class Mapper:
         if has_key and key is None:
             fields = ", ".join(sorted(self._key_names))
             problems.append(Problem(fields, OUT_OF_RANGE, f"the key is longer than {_KEY_BYTES} bytes"))
+        elif not problems and (unreadable := self._mark(self._identity.examine(bytes(raw))[0])[1]) is not None:
+            problems.append(unreadable)
         elif not problems:
             problems.append(Problem(None, MALFORMED, "the record is not JSON, though its declared fields can be read"))
         return Reject(

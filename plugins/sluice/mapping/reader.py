@@ -16,7 +16,7 @@ from msgspec import Raw
 from msgspec.structs import astuple
 
 from sluice.mapping import tokens
-from sluice.mapping.exact import BOOLEAN, CONTAINER, NUMBER, STRING, ExactType, exact_type, is_number
+from sluice.mapping.exact import BOOLEAN, CONTAINER, NUMBER, STRING, ExactType, exact_field, is_number
 from sluice.mapping.tokens import Unbalanced
 from sluice.mapping.violation import ENCODING, MALFORMED, NOT_AN_OBJECT, REQUIRED, TYPE, Violation, shown_token
 from sluice.model.fields import FieldSpec, TypeName
@@ -45,7 +45,7 @@ class Reader:
     def __init__(self, fields: Sequence[FieldSpec], required: Iterable[str] = ()) -> None:
         """Read `fields`; those named in `required` may not be null, whatever they say themselves."""
         demanded = set(required)
-        self.kinds = [exact_type(field.type) for field in fields]
+        self.kinds = [exact_field(field) for field in fields]
         self._fields = [(field, kind, field.required or field.name in demanded) for field, kind in self._paired(fields)]
         self._required = [index for index, (_, _, is_required) in enumerate(self._fields) if is_required]
         self._narrowing = [(index, kind.narrow) for index, kind in enumerate(self.kinds) if kind.narrow]

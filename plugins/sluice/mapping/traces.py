@@ -143,7 +143,9 @@ def _alike(declared: Any, text: str | None) -> str | None:
 def _image(spec: SyncSpec, row: bytes) -> Values:
     """Return the values of a row of the table that Postgres has written down as JSON."""
     present = msgspec.json.decode(row, type=dict[str, msgspec.Raw])
-    fields = [field.model_copy(update={"path": (field.name,)}) for field in spec.fields if field.name in present]
+    fields = [
+        field.model_copy(update={"path": (field.name,), "format": None}) for field in spec.fields if field.name in present
+    ]
     reader = Reader(fields)
     values, problems = reader.examine(row)
     odd = {problem.field for problem in problems}

@@ -2,7 +2,7 @@
 
 import re
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -74,8 +74,17 @@ class FieldSpec(Frozen):
         default=(), description="keys from the record's root, joined by dots, or a list where a key has a dot; absent: the name"
     )
     type: Annotated[FieldType, BeforeValidator(_parse_type)]
+    format: Literal["epoch_s", "epoch_ms"] | None = Field(
+        default=None, description="how a timestamptz is written: as the seconds or milliseconds since 1970; absent: as ISO 8601"
+    )
     required: bool = Field(default=False, description="whether null or absent rejects the object")
     description: str = Field(default="", description="becomes the column's comment")
+
+    @model_validator(mode="after")
+    def _format_fits(self) -> "FieldSpec":
+        if self.format is not None and self.type.name is not TypeName.TIMESTAMPTZ:
+            raise ValueError(f"format: {self.format} is of timestamptz fields, and this one is {self.type.name}")
+        return self
 
     @property
     def keys(self) -> tuple[str, ...]:

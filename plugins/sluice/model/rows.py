@@ -14,6 +14,10 @@ them: `\x…`.
 
 from typing import Final
 
+from pydantic import Field
+
+from sluice.model.base import Frozen, ObjectKey
+
 KEY: Final = "_key"
 VERSION: Final = "_version"
 RAW_HASH: Final = "_raw_hash"
@@ -44,3 +48,15 @@ VALID_FROM: Final = "_sluice_valid_from"
 
 VALID_TO: Final = "_sluice_valid_to"
 """The column of a history that says when its next version, or its deletion, was published."""
+
+
+class Postdated(Frozen):
+    """Records that the supplier dates after its own time at the end of their fetch: taken in, moving no watermark."""
+
+    objects: int = Field(ge=1)
+    key: ObjectKey = Field(description="of the first of them")
+    value: str = Field(description="what the first of them is dated")
+
+    def __str__(self) -> str:
+        """Return it as people read it."""
+        return f"dated after the fetch: {self.objects:,}, first: {self.key} {self.value}"

@@ -11,7 +11,7 @@ from sluice.model.base import Frozen, PublicationId, RunId, ShardKey, Token
 from sluice.model.lifecycle import RunStatus, Step
 from sluice.model.scalars import parse_moment
 
-RUN_STATE_VERSION: Final = 3
+RUN_STATE_VERSION: Final = 4
 
 
 class Mode(StrEnum):
@@ -21,10 +21,15 @@ class Mode(StrEnum):
     FULL = "full"
     ROLLBACK = "rollback"
     """It looks at no supplier: it takes a publication back."""
+    REPLAY = "replay"
+    """It looks at no supplier: it maps what another run has fetched once more, as the spec has it now."""
 
 
 SYNC_MODES: Final = (Mode.INCREMENTAL, Mode.FULL)
-"""The modes a sync may be asked to run in."""
+"""The modes in which a run asks the supplier."""
+
+ASKED_MODES: Final = (*SYNC_MODES, Mode.REPLAY)
+"""The modes a person may ask for by name; what takes a publication back is asked for otherwise."""
 
 
 class ReviewMode(StrEnum):
@@ -81,6 +86,7 @@ class RunRequest(Frozen):
     review: ReviewMode = ReviewMode.POLICY
     force: bool = Field(default=False, description="do it again, whatever another run of the same request has brought")
     undoes: PublicationId | None = Field(default=None, description="the publication that a rollback takes back")
+    replays: RunId | None = Field(default=None, description="the run whose raw data a replay maps again")
     origin: "Origin"
 
 
@@ -126,6 +132,7 @@ class Run(Frozen):
     review: ReviewMode
     force: bool = Field(default=False, description="nobody else's result or checkpoints will do")
     undoes: PublicationId | None = Field(default=None, description="the publication that a rollback takes back")
+    replays: RunId | None = Field(default=None, description="the run whose raw data a replay maps again")
     spec_hash: str
     transformer_version: int
     origin: Origin

@@ -10,7 +10,7 @@ from sluice.model.base import Frozen, RunId, ShardKey, Token
 from sluice.model.lifecycle import ShardStatus
 from sluice.model.run import Failure
 
-SHARD_STATE_VERSION: Final = 2
+SHARD_STATE_VERSION: Final = 3
 
 _NAMED: Final = 10
 """How many of many shards are named where a person reads about them."""
@@ -38,6 +38,10 @@ class Shard(Frozen):
     cursor: JsonValue = None
     exhausted: bool = False
     watermark: str | None = Field(default=None, description="the lower bound its requests use, fixed when it was planned")
+    until: datetime | None = Field(
+        default=None, description="the supplier's own time when it was begun, less the margin: no mark above it is published"
+    )
+    supplied_at: datetime | None = Field(default=None, description="the supplier's own time at its last page")
     high_mark: str | None = Field(default=None, description="the highest watermark value seen, to be published")
     chunks: int = 0
     pages: int = 0

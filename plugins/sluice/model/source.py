@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Final, Literal
 
-from pydantic import BeforeValidator, Field, JsonValue, model_validator
+from pydantic import BeforeValidator, Field, JsonValue, field_validator, model_validator
 
 from sluice.model.auth import CODE_PATTERN, AuthSpec
 from sluice.model.base import Frozen
@@ -37,6 +37,11 @@ class _Source(Frozen):
     def uses_window(self) -> bool:
         """Whether a window shapes what is asked of the supplier."""
         return any("window" in text for _, text in self.templates())
+
+    @property
+    def tells_time_first(self) -> bool:
+        """Whether the supplier's own time has to be known before the first request: a template uses it."""
+        return any("until" in text for _, text in self.templates())
 
 
 class DetailSpec(Frozen):
@@ -147,6 +152,11 @@ class SqlSource(_Source):
         """Whether a window shapes what is asked: that of a table by its watermark, a query where it says so."""
         return self.watermark is not None if self.query is None else super().uses_window
 
+    @property
+    def tells_time_first(self) -> bool:
+        """Whether the supplier's own time has to be known first: always, since a snapshot sees nothing later."""
+        return True
+
     def __str__(self) -> str:
         """Return where records come from, for people."""
         return f"{self.table or 'a query'} of connection {self.connection}"
@@ -176,11 +186,37 @@ class CsvFormat(Frozen):
 
     kind: Literal["csv"]
     delimiter: str = Field(default=",", min_length=1, max_length=1)
-    quote: str = Field(default='"', min_length=1, max_length=1)
-    encoding: str = Field(default="utf-8", description="a BOM is left out, whatever stands here")
+    quote: str | None = Field(
+        default='"', min_length=1, max_length=1, description="null: nothing is quoted, so that each line break ends a record"
+    )
+    encoding: str = Field(default="utf-8", description="a BOM knows better, and is left out")
     columns: tuple[Annotated[str, Field(min_length=1)], ...] = Field(
         default=(), description="the names of the columns; empty: the first line has them"
     )
+
+    @field_validator("delimiter", "quote")
+    @classmethod
+    def _one_byte(cls, sign: str | None) -> str | None:
+        if sign is not None and (not sign.isascii() or sign in "\r\n\0"):
+            raise ValueError(f"{sign!r} has to be a single ASCII character that does not end a line")
+        return sign
+
+    @field_validator("encoding")
+    @classmethod
+    def _known_encoding(cls, encoding: str) -> str:
+        try:
+            b"".decode(encoding)
+        except (LookupError, UnicodeError, ValueError):
+            raise ValueError(f"{encoding!r} is no encoding such as utf-8, latin-1 or cp1252") from None
+        return encoding
+
+    @model_validator(mode="after")
+    def _tells_signs_apart(self) -> "CsvFormat":
+        if len(set(self.columns)) < len(self.columns):
+            raise ValueError("each column may stand only once")
+        if self.delimiter == self.quote:
+            raise ValueError("delimiter and quote are the same")
+        return self
 
 
 class ParquetFormat(Frozen):
@@ -193,7 +229,9 @@ class XmlFormat(Frozen):
     """An XML document, each element at a path a record: attributes as `@name`, text as `#text`, children by name."""
 
     kind: Literal["xml"]
-    element: str = Field(min_length=1, description="path of the element from the root on, joined by slashes: feed/hotel")
+    element: str = Field(
+        pattern=r"^[^/\s]+(/[^/\s]+)*$", description="path of the element from the root on, joined by slashes: feed/hotel"
+    )
 
 
 def _by_kind(value: Any) -> Any:
@@ -216,7 +254,7 @@ class FilesSource(_Source):
     bucket: str | None = Field(default=None, min_length=1, description="the bucket, for S3")
     files: tuple[Annotated[str, Field(min_length=1)], ...] = Field(
         min_length=1,
-        description="paths below the connection's host, or keys of the bucket, where * stands for anything; templates",
+        description="paths below the connection's host, or keys of the bucket, where * stands for anything and a last / for all below; templates",
     )
     format: FormatSpec
     compression: Literal["auto", "none", "gzip", "zstd"] = Field(default="auto", description="auto: by the file's first bytes")
@@ -256,6 +294,11 @@ class CodeSource(_Source):
     @property
     def uses_window(self) -> bool:
         """Whether a window shapes what is asked: only the class can say."""
+        return True
+
+    @property
+    def tells_time_first(self) -> bool:
+        """Whether the supplier's own time has to be known first: only the class can say what it asks for."""
         return True
 
     def __str__(self) -> str:

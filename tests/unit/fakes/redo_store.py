@@ -25,7 +25,8 @@ class MemoryRedoStore:
         """Begin the shard again."""
         with self._memory.lock:
             run = self._checked(holder)
-            begun = {"cursor": None, "exhausted": False, "high_mark": None, "chunks": 0, "pages": 0, "records": 0}
+            begun = {"cursor": None, "exhausted": False, "high_mark": None, "until": None, "supplied_at": None}
+            begun |= {"chunks": 0, "pages": 0, "records": 0}
             epoch = self._memory.shards[run, shard].epoch + 1 if (run, shard) in self._memory.shards else 0
             self._mark(run, shard, ShardEvent.RESTART, epoch=epoch, **begun)
             self._supersede(run, lambda ref: ref.shard == shard or ref.kind is ArtifactKind.DIFF)

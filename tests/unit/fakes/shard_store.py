@@ -96,6 +96,8 @@ class MemoryShardStore:
                 present,
                 cursor=shard.cursor,
                 exhausted=shard.exhausted,
+                until=shard.until,
+                supplied_at=shard.supplied_at,
                 high_mark=shard.high_mark,
                 chunks=shard.chunks,
                 pages=shard.pages,

@@ -33,7 +33,7 @@ from sluice.ports import Page, PageRequest
 from tests.unit.fakes.artifact_store import MemoryArtifactStore
 from tests.unit.fakes.shard_store import MemoryShardStore
 from tests.unit.fakes.source import numbered_pages
-from tests.unit.flow.workshop import NORTH, RUN, SOUTH, Workshop, bodies, planned, small_chunks, sync_spec
+from tests.unit.flow.workshop import MAY, NORTH, RUN, SOUTH, Workshop, bodies, planned, small_chunks, sync_spec
 
 
 def test_fetches_a_shard_to_its_end() -> None:
@@ -71,10 +71,10 @@ def test_window_and_watermark_reach_the_source() -> None:
     window = {"start": "2024-01-01T00:00:00Z", "end": "2024-01-02T00:00:00Z"}
     run = workshop.admit(window=window)
     plan_shards(workshop.services, RUN)
-    workshop.memory.shards[RUN, NORTH] = workshop.shard().model_copy(update={"watermark": "2023"})
+    workshop.memory.shards[RUN, NORTH] = workshop.shard().model_copy(update={"watermark": MAY})
     fetch(workshop.services, RUN, NORTH)
     assert run.window is not None
-    assert source.requests == [PageRequest({"region": "north"}, None, "2023", run.window.start, run.window.end)]
+    assert source.requests == [PageRequest({"region": "north"}, None, MAY, run.window.start, run.window.end)]
 
 
 @pytest.mark.parametrize("status", [ShardStatus.RUNNING, ShardStatus.SUCCEEDED, ShardStatus.SKIPPED])

@@ -29,9 +29,10 @@ def sync_spec(fields: dict[str, str | dict[str, Any]], **changes: Any) -> SyncSp
     return SyncSpec.model_validate(declared | changes)
 
 
-def watermarked(spec: SyncSpec, field: str) -> SyncSpec:
+def watermarked(spec: SyncSpec, *fields: str, **more: Any) -> SyncSpec:
     """The same spec with a watermark."""
-    return spec.model_copy(update={"source": spec.source.model_copy(update={"watermark": WatermarkSpec(fields=(field,))})})
+    watermark = WatermarkSpec.model_validate({"fields": fields, **more})
+    return spec.model_copy(update={"source": spec.source.model_copy(update={"watermark": watermark})})
 
 
 def nothing(_: object) -> dict[Any, Remembered]:

@@ -11,10 +11,11 @@ returning key, status, failure_message = %(failure_message)s as was_under_way
 -- name: adopt_shards
 -- Copy the checkpoints of another run's shards, where they are fresh: what was not finished is pending again.
 insert into sluice_state.shard (
-    run, key, params, status, epoch, cursor, exhausted, watermark, high_mark, chunks, pages, records, state_version, progress_at
+    run, key, params, status, epoch, cursor, exhausted, watermark, until, supplied_at, high_mark, chunks, pages, records,
+    state_version, progress_at
 )
 select %(run)s, key, params, case when status = %(finished)s then status else %(pending)s end, epoch, cursor, exhausted,
-    watermark, high_mark, chunks, pages, records, state_version, progress_at
+    watermark, until, supplied_at, high_mark, chunks, pages, records, state_version, progress_at
 from sluice_state.shard where run = %(donor)s and progress_at > now() - %(fresh)s::interval
 order by key
 returning key

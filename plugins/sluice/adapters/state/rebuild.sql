@@ -16,6 +16,7 @@ update sluice_state.run set
     review_mode = %(review_mode)s,
     force = %(force)s,
     undoes = %(undoes)s,
+    replays = %(replays)s,
     spec_hash = %(spec_hash)s,
     transformer_version = %(transformer_version)s,
     dag_id = %(dag_id)s,

@@ -5,6 +5,8 @@ update sluice_state.shard set
     epoch = epoch + 1,
     cursor = null,
     exhausted = false,
+    until = null,
+    supplied_at = null,
     high_mark = null,
     chunks = 0,
     pages = 0,

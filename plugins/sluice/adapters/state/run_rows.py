@@ -35,6 +35,7 @@ def _noun(row: Row) -> Run:
         review=ReviewMode(row["review_mode"]),
         force=row["force"],
         undoes=PublicationId(row["undoes"]) if row["undoes"] is not None else None,
+        replays=RunId(row["replays"]) if row["replays"] is not None else None,
         spec_hash=row["spec_hash"],
         transformer_version=row["transformer_version"],
         origin=Origin(dag_id=row["dag_id"], dag_run_id=row["dag_run_id"]),
@@ -60,11 +61,16 @@ def _that_may_undo(row: Row) -> Row:
     return {"undoes": None, **row}
 
 
+def _that_may_replay(row: Row) -> Row:
+    """Version 3 knew no replays."""
+    return {"replays": None, **row}
+
+
 _VERSIONED: Final = Versioned(
     table="run",
     known=RUN_STATE_VERSION,
     identity={"run": "id"},
-    migrations={1: _that_may_follow, 2: _that_may_undo},
+    migrations={1: _that_may_follow, 2: _that_may_undo, 3: _that_may_replay},
     build=_noun,
 )
 
@@ -84,6 +90,7 @@ def columns_of(run: Run) -> dict[str, Any]:
         "review_mode": run.review,
         "force": run.force,
         "undoes": run.undoes,
+        "replays": run.replays,
         "spec_hash": run.spec_hash,
         "transformer_version": run.transformer_version,
         "dag_id": run.origin.dag_id,

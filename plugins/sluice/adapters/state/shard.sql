@@ -59,6 +59,8 @@ returning *
 update sluice_state.shard set
     cursor = %(cursor)s,
     exhausted = %(exhausted)s,
+    until = %(until)s,
+    supplied_at = %(supplied_at)s,
     high_mark = %(high_mark)s,
     chunks = %(chunks)s,
     pages = %(pages)s,

@@ -136,6 +136,8 @@ def _noun(row: Row) -> Shard:
         cursor=row["cursor"],
         exhausted=row["exhausted"],
         watermark=row["watermark"],
+        until=row["until"],
+        supplied_at=row["supplied_at"],
         high_mark=row["high_mark"],
         chunks=row["chunks"],
         pages=row["pages"],
@@ -153,11 +155,16 @@ def _with_epoch(row: Row) -> Row:
     return {"epoch": 0, **row}
 
 
+def _with_bounds(row: Row) -> Row:
+    """Version 2 did not know the supplier's time."""
+    return {"until": None, "supplied_at": None, **row}
+
+
 _VERSIONED: Final = Versioned(
     table="shard",
     known=SHARD_STATE_VERSION,
     identity={"shard": "key", "run": "run"},
-    migrations={1: _with_epoch},
+    migrations={1: _with_epoch, 2: _with_bounds},
     build=_noun,
 )
 
@@ -196,6 +203,8 @@ def _progress(shard: Shard) -> dict[str, Any]:
         "sources": _UNDER_WAY,
         "cursor": None if shard.cursor is None else Jsonb(shard.cursor),
         "exhausted": shard.exhausted,
+        "until": shard.until,
+        "supplied_at": shard.supplied_at,
         "high_mark": shard.high_mark,
         "chunks": shard.chunks,
         "pages": shard.pages,

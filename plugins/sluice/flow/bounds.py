@@ -1,0 +1,70 @@
+"""The bounds of a shard: its run and spec come in; what its pages are asked with, and up to when they are believed, go out.
+
+Below, a run asks from its watermark on, less the lookback. Above, no mark counts that is higher than the supplier's own time
+when the shard was begun, less the margin: what was changed by then is sure to be seen, what is changed later need not be.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+import structlog
+
+from sluice import log_events
+from sluice.mapping.watermarks import mark_order
+from sluice.model.run import Mode, Run
+from sluice.model.shard import Shard
+from sluice.model.spec import SyncSpec
+from sluice.ports import Clock, Page, PageRequest, Source
+
+log: Final = structlog.get_logger()
+
+
+@dataclass
+class Bounds:
+    """The bounds of one shard, in one try."""
+
+    run: Run
+    spec: SyncSpec
+    clock: Clock
+    until: datetime | None = None
+    """None: the first page tells."""
+    supplied_at: datetime | None = None
+
+    def request(self, shard: Shard, source: Source) -> PageRequest:
+        """Return what to ask for; a supplier whose time has to be known first is asked for that."""
+        order, watermark = mark_order(self.spec), self.spec.watermark
+        window, low = self.run.window, shard.watermark
+        self.until, self.supplied_at = shard.until, shard.supplied_at
+        if order is not None and low is not None:
+            if order.is_mark(low):
+                low = order.lower(low)
+            else:
+                log.warning(log_events.WATERMARK_UNUSABLE, watermark=low)
+                low = None
+        if watermark is not None and self.until is None and self.spec.source.tells_time_first:
+            self.until = (source.now() or self.run.created_at) - watermark.margin
+        # Only where what does not come says nothing: a full run that left out what has just changed would take it for gone.
+        is_bounded = self.run.mode is Mode.INCREMENTAL and window is None
+        return PageRequest(
+            shard=shard.params,
+            cursor=shard.cursor,
+            watermark=low,
+            window_start=window.start if window else None,
+            window_end=window.end if window else None,
+            until=order.until(self.until) if order is not None and self.until is not None and is_bounded else None,
+        )
+
+    def take(self, page: Page) -> None:
+        """Take note of when the supplier has sent a page."""
+        watermark = self.spec.watermark
+        if watermark is None:
+            return
+        if self.until is None:
+            self.until = (page.supplied_at or self.run.created_at) - watermark.margin
+        self.supplied_at = page.supplied_at or self.clock.now()
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """What a checkpoint keeps of it."""
+        return {"until": self.until, "supplied_at": self.supplied_at}
