@@ -20,6 +20,7 @@ from sluice.adapters.sources.factory import Sources
 from sluice.adapters.sources.finder import SourceShardFinder
 from sluice.adapters.spec_files import SpecFiles
 from sluice.adapters.state import (
+    PostgresAccessTokenStore,
     PostgresAlertStore,
     PostgresBreakerStore,
     PostgresCallStore,
@@ -93,7 +94,7 @@ def open_services(
             )
 
         def source(spec: SyncSpec, policy: StagePolicy) -> Source:
-            return sources.open(spec.source, spec.stage, policy)
+            return sources.open(spec.source, spec.stage, policy, spec)
 
         def target(spec: SyncSpec) -> Target:
             from sluice.adapters.targets.postgres import PostgresTarget
@@ -105,7 +106,6 @@ def open_services(
 
             return HttpWebhook(hook, connections.get(hook.connection), policy)
 
-        sources = Sources(connections, restraint)
         state = Database(connections.get(STATE), StateUnavailable)
         stack.callback(state.close)
         control_state = StateDatabase(state, StateClass.CONTROL, metrics)
@@ -113,6 +113,7 @@ def open_services(
         breakers = PostgresBreakerStore(control_state)
         rates = PostgresRateStore(control_state)
         clock = SystemClock()
+        sources = Sources(connections, restraint, PostgresAccessTokenStore(control_state), clock, settings.include)
         specs = SpecFiles(settings.include)
 
         @cache
@@ -138,7 +139,7 @@ def open_services(
             artifacts=CachedArtifactStore(S3ArtifactStore(connections.get(ARTIFACTS)), cache_of, metrics),
             codec=ZstdChunkCodec(),
             source=source,
-            shard_finder=lambda spec, policy: SourceShardFinder(sources, spec, policy),
+            shard_finder=lambda spec, policy: SourceShardFinder(spec, lambda lister: sources.open(lister, spec.stage, policy)),
             ledger=lambda spec: PostgresLedger(target_database(spec.target.connection)),
             target=target,
             spec=specs.sync,

@@ -1,0 +1,1 @@
+"""Tables and queries of a Postgres database as sources."""

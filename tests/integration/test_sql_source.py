@@ -1,0 +1,261 @@
+"""A Postgres as a source: which pages it yields, what each value becomes, and what its errors say."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import psycopg
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from sluice.adapters.postgres import conninfo
+from sluice.adapters.targets.arrow_copy import copy_in
+from sluice.errors import (
+    AnswerTooLarge,
+    AnswerUnusable,
+    ConnectionInvalid,
+    SluiceError,
+    SpecInvalid,
+    SupplierRefused,
+    SupplierUnavailable,
+)
+from sluice.model.stage import RetryPolicy, StagePolicy
+from sluice.ports import ConnectionInfo
+from tests.support.warehouse import ALL, POLICY, Warehouse, ids, records
+from tests.unit.mapping.workbench import map_records, sync_spec, table_of
+
+
+@pytest.fixture
+def warehouse(empty_database: ConnectionInfo) -> Warehouse:
+    """An empty database of a supplier."""
+    return Warehouse(empty_database)
+
+
+def test_a_table_comes_in_pages_in_the_order_of_its_key(warehouse: Warehouse) -> None:
+    """Each row once; the last page says that nothing follows, also where it is full."""
+    warehouse.run(
+        "create table things (id bigint primary key, name text)",
+        "insert into things select n, 'n' || n from generate_series(6, 1, -1) n",
+    )
+    pages = list(warehouse.source(table="things", size=2).pages(ALL))
+    assert [page.body for page in pages] == [
+        b'[{"id":1,"name":"n1"},{"id":2,"name":"n2"}]',
+        b'[{"id":3,"name":"n3"},{"id":4,"name":"n4"}]',
+        b'[{"id":5,"name":"n5"},{"id":6,"name":"n6"}]',
+    ]
+    assert [page.records for page in pages] == [2, 2, 2]
+    assert [page.cursor for page in pages] == [["2"], ["4"], None]
+
+
+def test_an_empty_table_is_one_empty_page(warehouse: Warehouse) -> None:
+    """That there is nothing is an answer as well."""
+    warehouse.run("create table things (id bigint primary key)")
+    assert [(page.body, page.cursor) for page in warehouse.source(table="things").pages(ALL)] == [(b"[]", None)]
+
+
+def test_names_are_taken_as_the_database_spells_them(warehouse: Warehouse) -> None:
+    """Schemas, tables and columns in odd spelling: blanks, quotes, capitals, signs of percent."""
+    warehouse.run(
+        'create schema "My ""Shop"',
+        'create table "My ""Shop"."Things%s" ("I d%" text primary key)',
+        """insert into "My ""Shop"."Things%s" values ('a'), ('b')""",
+    )
+    source = warehouse.source(table='My "Shop.Things%s', key=["I d%"], size=1)
+    assert records(source.pages(ALL)) == [{"I d%": "a"}, {"I d%": "b"}]
+    assert records(source.pages(replace(ALL, cursor=["a"]))) == [{"I d%": "b"}]
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("text", ["a", "ä", "b", "B", "Z", "z", ""]),
+        ('text collate "C"', ["a", "B", "z", "é"]),
+        ("varchar(5)", ["a b", "a", "a\\", 'a"']),
+        ("char(3)", ["a", "ab", "b"]),
+        ("numeric", ["1.10", "1.1000001", "-5", "12345678901234567890.5"]),
+        ("double precision", ["0.1", "1e-300", "Infinity", "-1", "NaN"]),
+        ("timestamptz", ["2026-01-01 00:00:00.000001+05:30", "0044-03-15 00:00:00 BC", "infinity"]),
+        ("timestamp", ["2026-01-01 00:00:00.5", "9999-12-31"]),
+        ("date", ["2026-01-01", "0001-01-01"]),
+        ("interval", ["1 day", "23:00:00", "1 mon -3 days 00:00:00.000001"]),
+        ("bytea", ["\\xff00", "\\x00", "\\x"]),
+        ("uuid", ["a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "00000000-0000-0000-0000-000000000000"]),
+        ("boolean", ["true", "false"]),
+        ("mood", ["sad", "fine"]),
+        ("short", ["b", "a"]),
+        ("int[]", ["{1,2}", "{1}"]),
+    ],
+)
+def test_reading_goes_on_behind_any_key(warehouse: Warehouse, kind: str, values: list[str]) -> None:
+    """Whatever the type and collation of a key, each page of one row leads exactly to the next row."""
+    warehouse.run("create type mood as enum ('sad', 'fine')", "create domain short as varchar(2)")
+    warehouse.run(f"create table things (one int, id {kind}, primary key (one, id))")
+    with psycopg.connect(conninfo(warehouse.info), options="-c timezone=UTC -c intervalstyle=iso_8601") as connection:
+        plain = kind.partition(" collate")[0]
+        insert = f"insert into things select n, v::{plain} from unnest(%s::text[]) v, generate_series(1, 2) n"
+        connection.execute(insert.encode(), (values,))
+        (expected,) = connection.execute("select json_agg(id order by one, id) from things").fetchone() or ([],)
+    source, cursor, seen = warehouse.source(table="things", key=["one", "id"], size=1), None, []
+    for _ in range(2 * len(values)):
+        page = next(source.pages(replace(ALL, cursor=cursor)))
+        seen += records([page])
+        cursor = page.cursor
+    assert [record["id"] for record in seen] == expected
+    assert cursor is None
+
+
+def test_what_is_read_stands_still(warehouse: Warehouse) -> None:
+    """Rows that are changed, removed or added while a shard is read are as they were when its reading began."""
+    warehouse.run(
+        "create table things (id int primary key, name text)",
+        "insert into things select n, 'old' from generate_series(1, 6) n",
+    )
+    pages = warehouse.source(table="things", size=2).pages(ALL)
+    first = next(pages)
+    warehouse.run("update things set name = 'new'", "delete from things where id = 6", "insert into things values (0, 'new')")
+    assert records([first, *pages]) == [{"id": n, "name": "old"} for n in range(1, 7)]
+
+
+def test_a_lost_connection_costs_no_row_and_doubles_none(warehouse: Warehouse) -> None:
+    """Reading goes on behind the last page in a new snapshot."""
+    warehouse.run("create table things (id int primary key)", "insert into things select generate_series(1, 7)")
+    policy = StagePolicy(retry=RetryPolicy(attempts=2, base=timedelta(milliseconds=1)))
+    pages = warehouse.source(table="things", size=2, policy=policy).pages(ALL)
+    first = next(pages)
+    warehouse.run(
+        "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sluice' and pid <> pg_backend_pid()",
+        "insert into things values (8), (0)",
+    )
+    assert [record["id"] for record in records([first, *pages])] == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
+def test_nothing_is_written_and_nothing_is_left_open(warehouse: Warehouse) -> None:
+    """The transaction can only read, and ends when nobody wants more pages."""
+    warehouse.run("create table things (id int primary key)", "insert into things select generate_series(1, 7)")
+    warehouse.run("create sequence numbers")
+    with pytest.raises(SupplierRefused, match="read-only transaction"):
+        ids(warehouse.source(query="select nextval('numbers') as id"))
+    pages = warehouse.source(table="things", size=2).pages(ALL)
+    next(pages)
+    pages.close()
+    with psycopg.connect(conninfo(warehouse.info)) as connection:
+        open_ones = connection.execute("select count(*) from pg_stat_activity where datname = current_database()").fetchone()
+    assert open_ones == (1,)
+
+
+REFUSALS: list[tuple[dict[str, Any], type[SluiceError], str]] = [
+    ({"table": "nothing"}, SpecInvalid, "no table within sight that is called nothing"),
+    ({"table": "other.things"}, SpecInvalid, "no schema other with a table things"),
+    ({"table": "things", "key": ["idd"]}, SpecInvalid, "no column 'idd'; did you mean 'id'"),
+    ({"table": "loose"}, SpecInvalid, "no unique index .* the table has none"),
+    ({"table": "things", "key": ["name"]}, SpecInvalid, "name the columns of one that is: id"),
+    (
+        {"query": "select id,\n nam from things"},
+        SupplierRefused,
+        r"at `nam from things` in line 2 of source.query: column \"nam\"",
+    ),
+    ({"query": "selec 1"}, SupplierRefused, r"at `1` in line 1 of source.query: syntax error"),
+    ({"query": "select id from things", "key": ["no"]}, SupplierRefused, "column sluice_row.no does not exist"),
+    ({"query": "select 1 as id; drop table things"}, SupplierRefused, "syntax error"),
+    ({"query": "select id from secret"}, SupplierRefused, "secret"),
+    ({"query": "select id from loose"}, AnswerUnusable, "two rows have the same key 1"),
+    ({"query": "select null as id"}, AnswerUnusable, "column id of source.key is null"),
+    ({"query": "select repeat('x', 5000) || n as id from generate_series(1, 2) n"}, AnswerUnusable, "more than 4096 bytes"),
+    ({"query": "select 1 as id from pg_sleep(5)"}, SupplierUnavailable, "statement timeout"),
+    ({"query": "select 1 / 0 as id"}, SupplierRefused, "division by zero"),
+]
+
+
+@pytest.mark.parametrize(("keys", "error", "said"), REFUSALS)
+def test_what_is_wrong_is_named(warehouse: Warehouse, keys: dict[str, Any], error: type[SluiceError], said: str) -> None:
+    """What Postgres or the spec has got wrong comes with the place and the mend, and by what is to be done next."""
+    warehouse.run(
+        "create table things (id int primary key, name text)",
+        "create table loose (id int)",
+        "insert into loose values (1), (1)",
+    )
+    policy = POLICY.model_copy(update={"timeouts": POLICY.timeouts.model_copy(update={"read": timedelta(seconds=1)})})
+    with pytest.raises(error, match=said):
+        list(warehouse.source(policy=policy, **keys).pages(ALL))
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "said"),
+    [
+        ({"password": "canary"}, ConnectionInvalid, "password authentication failed"),
+        ({"schema": "nowhere"}, ConnectionInvalid, "does not exist"),
+        ({"port": 1}, SupplierUnavailable, "cannot be reached"),
+        ({"conn_type": "http"}, ConnectionInvalid, "of type http"),
+    ],
+)
+def test_a_server_that_lets_nobody_in_is_told_from_none(
+    warehouse: Warehouse, change: dict[str, Any], error: type[SluiceError], said: str
+) -> None:
+    """What will never work is not tried again, and no password is ever shown."""
+    with pytest.raises(error, match=said) as raised:
+        warehouse.source(info=replace(warehouse.info, **change), query="select 1 as id").now()
+    assert "canary" not in str(raised.value)
+
+
+def test_a_page_is_bounded(warehouse: Warehouse) -> None:
+    """Rows that are larger than an answer may be are refused, with what to do about it."""
+    policy = POLICY.model_copy(update={"max_body": 1000})
+    with pytest.raises(AnswerTooLarge, match=r"lower source\.size"):
+        list(warehouse.source(query="select repeat('x', 1001) as id", policy=policy).pages(ALL))
+
+
+def test_the_time_is_the_servers(warehouse: Warehouse) -> None:
+    """The time of a page is not after what it shows."""
+    source = warehouse.source(query="select clock_timestamp() as id")
+    before = source.now()
+    page = next(source.pages(ALL))
+    assert page.supplied_at is not None
+    assert before <= page.supplied_at <= datetime.fromisoformat(json.loads(page.body)[0]["id"])
+
+
+VALUES = st.fixed_dictionaries(
+    {
+        "big": st.integers(-(2**63), 2**63 - 1),
+        "exact": st.decimals(-(10**30), 10**30, allow_nan=False),
+        "double": st.floats(allow_nan=False, allow_infinity=False),
+        "at": st.datetimes(timezones=st.just(UTC)),
+        "day": st.dates(),
+        "words": st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])),
+        "flag": st.booleans(),
+        "code": st.uuids(),
+    }
+)
+TYPES = {"big": "bigint", "exact": "numeric", "double": "double precision", "at": "timestamptz", "day": "date"}
+TYPES |= {"words": "text", "flag": "boolean", "code": "uuid"}
+
+
+@given(row=VALUES)
+@example(row={"double": 5e-324})
+@example(row={"at": datetime.max.replace(tzinfo=UTC), "day": date.min})
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_values_are_read_back_exactly(warehouse: Warehouse, row: dict[str, Any]) -> None:
+    """What a supplier's row holds is what the mapper takes out of its page, whatever the server would rather spell."""
+    warehouse.run(
+        "set client_min_messages = 'error'; drop table if exists things",
+        "create table things (id int primary key, " + ", ".join(f"{name} {kind}" for name, kind in TYPES.items()) + ")",
+        f"alter database {warehouse.info.schema} set datestyle = 'German'",
+        f"alter database {warehouse.info.schema} set extra_float_digits = '-5'",
+        f"alter database {warehouse.info.schema} set timezone = 'Asia/Kathmandu'",
+    )
+    with psycopg.connect(conninfo(warehouse.info)) as connection:
+        names = ", ".join(["id", *row])
+        marks = ", ".join(["1", *(f"%s::{TYPES[name]}" for name in row)])
+        connection.execute(f"insert into things ({names}) values ({marks})".encode(), list(row.values()))
+    (page,) = warehouse.source(table="things").pages(ALL)
+    chunk = map_records(sync_spec({"id": "text", **TYPES}), page.body.decode()[1:-1])
+    assert not chunk.rejects, chunk.rejects
+    connection = psycopg.connect(conninfo(warehouse.info))
+    with connection:
+        cursor = connection.cursor()
+        copied = ", ".join(f"{name} text" for name in TYPES)
+        cursor.execute(f"create temp table mapped ({copied})".encode())
+        copy_in(cursor, "mapped", table_of(chunk).select(list(TYPES)))
+        same = " and ".join(f"mapped.{name}::{kind} is not distinct from things.{name}" for name, kind in TYPES.items())
+        assert cursor.execute(f"select {same} from mapped, things".encode()).fetchone() == (True,)
