@@ -26,7 +26,7 @@ from sluice.model.progress import Progress
 from sluice.model.run import Failure
 from sluice.model.shard import Shard, ShardPlan
 from sluice.model.state_class import TABLES, StateClass
-from sluice.ports import ConnectionInfo
+from sluice.ports import ConnectionInfo, SealedToken
 from tests.support.nouns import MINUTE, NOW, POLICY, a_decision, a_pointer, a_reject, a_review, a_run, plans
 from tests.unit.fakes.metrics import MemoryMetrics
 
@@ -43,6 +43,7 @@ NOTHING = Garbage(
     kept={},
 )
 HOST = ("shop:443", "hotel-content")
+TOKEN = SealedToken(b"sealed", MINUTE)
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,10 @@ class Asked:
 
 
 ASKED: dict[str, Asked] = {
+    "PostgresAccessTokenStore.get": Asked(("shop",), None),
+    "PostgresAccessTokenStore.renew": Asked(
+        ("shop",), TOKEN, {"is_spent": lambda _: False, "ask": lambda: TOKEN, "patience": MINUTE}
+    ),
     "PostgresAlertStore.failed_in_a_row": Asked((RUN,), 0),
     "PostgresAlertStore.note": Asked((a_run(), Alert(level=AlertLevel.WARN, runs=1)), NotFound),
     "PostgresBreakerStore.claim_probe": Asked((*HOST, MINUTE), None),

@@ -14,7 +14,7 @@ from sluice.ports.coordination import (
 from sluice.ports.gates import Gates
 from sluice.ports.run_memory import DeadLetterStore, PointerStore, ReviewStore, RunStore, ShardStore, WatermarkStore
 from sluice.ports.services import Services
-from sluice.ports.supplier import Page, PageRequest, ShardFinder, ShardQuestion, Source
+from sluice.ports.supplier import Page, PageRequest, RequestFacts, ShardFinder, ShardQuestion, Source
 from sluice.ports.surroundings import Clock, ConnectionInfo, Connections, DatabaseProbe, Metrics, SpecReader
 from sluice.ports.target import DiffCounts, Diffing, DiffScope, Held, Inspecting, Ledger, Publishing, Remember, Target, Undo
 from sluice.ports.upkeep import GarbageStore, Holder, RebuildStore, RedoStore
@@ -50,6 +50,7 @@ __all__ = [
     "RebuildStore",
     "RedoStore",
     "Remember",
+    "RequestFacts",
     "ReviewStore",
     "RunStore",
     "SealedToken",

@@ -22,6 +22,8 @@ class Page:
     """Where to go on after this page; None: nothing follows."""
     supplied_at: datetime | None = None
     """The supplier's own time when it answered; None: it does not tell."""
+    mark: str | None = None
+    """What tells this state of all that the shard has from any later one, such as a file's ETag; None: only its records do."""
 
 
 @dataclass(frozen=True)

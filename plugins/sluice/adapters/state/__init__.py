@@ -1,5 +1,6 @@
 """The stores of sluice_state, their SQL and their migrations."""
 
+from sluice.adapters.state.access_tokens import PostgresAccessTokenStore
 from sluice.adapters.state.alerts import PostgresAlertStore
 from sluice.adapters.state.breakers import PostgresBreakerStore
 from sluice.adapters.state.calls import PostgresCallStore
@@ -16,6 +17,7 @@ from sluice.adapters.state.shards import PostgresShardStore
 from sluice.adapters.state.watermarks import PostgresWatermarkStore
 
 __all__ = [
+    "PostgresAccessTokenStore",
     "PostgresAlertStore",
     "PostgresBreakerStore",
     "PostgresCallStore",

@@ -5,6 +5,7 @@ import json
 import re
 import threading
 from base64 import b64encode, urlsafe_b64encode
+from collections import deque
 from collections.abc import Iterator
 from typing import Final
 from urllib.parse import quote, quote_plus
@@ -14,12 +15,16 @@ HIDDEN: Final = "***"
 _SHORTEST_IN_BASE64: Final = 4
 """Characters; in fewer, three letters of any text might be a secret."""
 
+_MOST_PASSING: Final = 20
+
 
 class Secrets:
     """The secrets of one connection; more are added as they are learnt. Its repr shows none, and threads may share it."""
 
     def __init__(self, *values: str, names: tuple[str, ...] = ()) -> None:
         """Hide `values` wherever they stand, and `names`, such as a login, where they stand by themselves."""
+        self._lasting: set[str] = set()
+        self._passing: deque[str] = deque(maxlen=_MOST_PASSING)
         self._spelled: tuple[str, ...] = ()
         self._names = tuple(re.compile(rf"(?<!\w){re.escape(way)}(?!\w)") for name in names for way in _ways(name))
         self._lock = threading.Lock()
@@ -28,8 +33,18 @@ class Secrets:
     def add(self, *values: str) -> None:
         """Hide these as well from now on."""
         with self._lock:
-            spelled = {*self._spelled, *(way for value in values for way in _ways(value))}
-            self._spelled = tuple(sorted(spelled, key=len, reverse=True))
+            self._lasting.update(values)
+            self._spell()
+
+    def add_passing(self, *values: str) -> None:
+        """Hide these as well, such as tokens and signatures, until many others have come after them."""
+        with self._lock:
+            self._passing.extend(value for value in values if value not in self._lasting and value not in self._passing)
+            self._spell()
+
+    def _spell(self) -> None:
+        spelled = {way for value in (*self._lasting, *self._passing) for way in _ways(value)}
+        self._spelled = tuple(sorted(spelled, key=len, reverse=True))
 
     def are_in(self, text: str) -> bool:
         """Whether the text holds a secret in any spelling; names are none by themselves."""
