@@ -12,6 +12,7 @@ from sluice.mapping import tokens
 from sluice.mapping.tokens import Unbalanced
 
 _NUL: Final = rb"\u0000"
+_NULL: Final = b"null"
 _WHOLE: Final = msgspec.json.Decoder(Raw)
 
 
@@ -32,13 +33,13 @@ class PageSplitter:
     def __init__(self, records: str) -> None:
         self._path = tuple(records.split(".")) if records else ()
         self._place = records or "its root"
-        kind: Any = list[Raw]
+        kind: Any = list[Raw] | None if self._path else list[Raw]
         for key in reversed(self._path):
             kind = msgspec.defstruct("Level", [("below", kind)], rename={"below": key})
         self._decoder = msgspec.json.Decoder(kind)
 
     def split(self, page: bytes) -> RecordPage:
-        """Return the records of a page.
+        """Return the records of a page; null in the place of the list is none.
 
         Raises `AnswerNotJson` if the page cannot be taken apart, `RecordsMissing` if there is no list where it should be.
         """
@@ -48,30 +49,34 @@ class PageSplitter:
             return self._split_damaged(page)
         for _ in self._path:
             found = found.below
+        found = [] if found is None else found
         damaged = frozenset() if _is_utf8(page) else _places(found, lambda record: not _is_utf8(record))
         return RecordPage(found, damaged, _with_nul(page, found))
 
     def _split_damaged(self, page: bytes) -> RecordPage:
         try:
-            found = [Raw(page[begin:end]) for _, begin, end in tokens.items(page, self._list_start(page))]
+            start = self._list_start(page)
+            found = [] if start is None else [Raw(page[begin:end]) for _, begin, end in tokens.items(page, start)]
         except Unbalanced:
             raise AnswerNotJson("the page is cut short or is not JSON") from None
         return RecordPage(found, _places(found, lambda record: not _is_json(record)), _with_nul(page, found))
 
-    def _list_start(self, page: bytes) -> int:
-        """Return where the list of records begins, having seen that the page is whole."""
+    def _list_start(self, page: bytes) -> int | None:
+        """Return where the list of records begins, having seen that the page is whole; None if null stands there."""
         if _is_json(page):
             raise RecordsMissing(f"the page has no list at {self._place}")
         if tokens.opens(page) not in (b"{", b"["):
             raise AnswerNotJson("the page is not JSON" if page.strip() else "the page is empty")
         if page[tokens.end(page) :].strip():
             raise AnswerNotJson("something follows behind the end of the page")
-        start = 0
+        start, stop = 0, len(page)
         for key in self._path:
             inner = tokens.members(page, start).get(key) if tokens.opens(page, start) == b"{" else None
             if inner is None:
                 raise RecordsMissing(f"the page has no list at {self._place}")
-            start = inner[0]
+            start, stop = inner
+        if self._path and page[start:stop] == _NULL:
+            return None
         if tokens.opens(page, start) != b"[":
             raise RecordsMissing(f"the page has no list at {self._place}")
         return start

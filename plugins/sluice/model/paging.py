@@ -1,7 +1,7 @@
 """Paging: how an API of pages is told where to go on, and how it says that nothing follows."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -23,7 +23,6 @@ class _Paging(Frozen):
     size_parameter: Parameter | None = Field(default=None, description="the parameter that takes it")
     into: Literal["query", "body"] = Field(default="query", description="where parameters go: the address or the JSON body")
     has_more: Dotted | None = Field(default=None, description="the flag in the answer that is false on the last page")
-    total: Dotted | None = Field(default=None, description="the number in the answer of all records there are")
     short_page_ends: bool = Field(default=False, description="whether a page with fewer records than `size` is the last")
 
     @model_validator(mode="after")
@@ -36,10 +35,24 @@ class _Paging(Frozen):
 
     def parameters(self) -> Iterator[tuple[str, str]]:
         """Yield the keys that name a parameter, with the parameter: they may not be set by the spec as well."""
-        for key in ("parameter", "size_parameter"):
+        yield from self._named("parameter", "size_parameter")
+
+    def places(self) -> Iterator[tuple[str, str]]:
+        """Yield the keys that name a place in the answer, with the place."""
+        yield from self._named("path", "has_more", "total", "pages")
+
+    def _named(self, *keys: str) -> Iterator[tuple[str, str]]:
+        for key in keys:
             name = getattr(self, key, None)
             if name is not None:
                 yield key, name
+
+
+class _Counted(_Paging):
+    """Pages that are counted, so that several may be asked for at the same time."""
+
+    total: Dotted | None = Field(default=None, description="the number in the answer of all records there are")
+    at_once: int = Field(default=1, ge=1, le=32, description="how many pages to ask for at the same time")
 
 
 class BodyCursor(_Paging):
@@ -73,17 +86,16 @@ class HeaderCursor(_Paging):
     )
 
 
-class PageNumber(_Paging):
-    """Pages by number, until one has no record, or a stop rule says so."""
+class PageNumber(_Counted):
+    """Pages by number, until one has no record, or a stop rule says so. For lists that do not move while they are read."""
 
     kind: Literal["page"]
     parameter: Parameter = Field(default="page", description="the parameter that takes the number")
     first: int = Field(default=1, ge=0, description="the number of the first page")
     pages: Dotted | None = Field(default=None, description="the number in the answer of all pages there are")
-    at_once: int = Field(default=1, ge=1, le=32, description="how many pages to ask for at the same time")
 
 
-class Offset(_Paging):
+class Offset(_Counted):
     """Pages by the number of records before them, until one has no record, or a stop rule says so.
 
     Each page but the first is asked for with its predecessor's last record in front (`overlap`): if another record stands
@@ -94,7 +106,6 @@ class Offset(_Paging):
     parameter: Parameter = Field(default="offset", description="the parameter that takes the number of records to skip")
     size: int = Field(ge=1, description="how many records to ask for at a time")
     overlap: int = Field(default=1, ge=0, le=1_000, description="how many records of the last page to ask for again")
-    at_once: int = Field(default=1, ge=1, le=32, description="how many pages to ask for at the same time")
 
     @model_validator(mode="after")
     def _advances(self) -> "Offset":
@@ -106,18 +117,29 @@ class Offset(_Paging):
 class Keyset(_Paging):
     """Pages behind the last record's value of a field that the answers are ordered by, until one has no new record.
 
-    Whether the supplier takes the value as inclusive or exclusive does not matter: a record that comes twice is one.
+    Whether the supplier takes the value as inclusive or exclusive does not matter: a record that comes twice is one. As many
+    records as a page holds, and more, may not have one value.
     """
 
     kind: Literal["keyset"]
+    size: int = Field(ge=2, description="how many records a page holds")
     field: Dotted = Field(description="the place in a record of the field that answers are ordered by")
     parameter: Parameter = Field(description="the parameter that takes the last record's value")
 
 
-class NoPaging(_Paging):
+class NoPaging(Frozen):
     """One answer has all there is."""
 
     kind: Literal["none"]
+    into: ClassVar = "query"
+
+    def parameters(self) -> Iterator[tuple[str, str]]:
+        """Yield nothing: there is no parameter."""
+        yield from ()
+
+    def places(self) -> Iterator[tuple[str, str]]:
+        """Yield nothing: of the answer only the records count."""
+        yield from ()
 
 
 def _of_old(value: Any) -> Any:

@@ -53,13 +53,17 @@ def test_a_gap_in_the_list() -> None:
         PageSplitter("").split(b"[1,]")
 
 
-@pytest.mark.parametrize(
-    "body", [b"{}", b'{"items": null}', b'{"items": {}}', b'{"error": "x"}', b'"x"', b"null", b'{"items": NaN}', b"[]"]
-)
+@pytest.mark.parametrize("body", [b"{}", b'{"items": {}}', b'{"error": "x"}', b'"x"', b"null", b'{"items": NaN}', b"[]"])
 def test_what_has_no_list(body: bytes) -> None:
     """JSON without a list where the spec says is another mistake than no JSON."""
     with pytest.raises(RecordsMissing, match="no list at items"):
         PageSplitter("items").split(body)
+
+
+@pytest.mark.parametrize("body", [b'{"items": null}', b'{"items":null , "next": "y"}', b'{"items": null, "at": NaN}'])
+def test_null_is_no_record(body: bytes) -> None:
+    """A supplier that has nothing may say so with null in the place of the list."""
+    assert PageSplitter("items").split(body) == RecordPage([])
 
 
 def test_deep_nesting_stays_with_its_record() -> None:

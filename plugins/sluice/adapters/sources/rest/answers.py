@@ -1,7 +1,6 @@
-"""Answers of a JSON API: a body in; how many records it has and where to go on out, decoding nothing else."""
+"""Answers of a JSON API: a body in; its records and what the spec wants to know beside them out, decoding nothing else."""
 
-import json
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -9,63 +8,67 @@ from msgspec import UNSET, Raw
 
 from sluice.adapters.sources.http.client import Answer
 from sluice.adapters.sources.http.endpoint import Endpoint
+from sluice.adapters.sources.rest.levels import at, level, planted
+from sluice.adapters.sources.rest.reading import Reading
 from sluice.errors import AnswerNotJson, AnswerUnusable, RecordsMissing, SluiceError, SpecInvalid
 from sluice.mapping import tokens
 from sluice.mapping.pages import PageSplitter
 from sluice.model.source import RestSource
 
-Cursor = str | int | None
-
-LONGEST_CURSOR: Final = 4096
-"""Characters; a cursor travels in every request's address and stands in the shard's row."""
-
 _WHOLE: Final = msgspec.json.Decoder(Raw)
 _OBJECT: Final = msgspec.json.Decoder(dict[str, Raw])
+_NULL: Final = b"null"
 
-
-@dataclass(frozen=True)
-class Reading:
-    """What an answer says."""
-
-    records: int
-    cursor: Cursor
+Path = tuple[str, ...]
 
 
 class AnswerReader:
-    """Finds the records and the cursor where the spec says they stand."""
+    """Finds the records, and what paging needs to know, where the spec says they stand."""
 
     def __init__(self, source: RestSource, endpoint: Endpoint) -> None:
-        """Prepare a decoder for the two paths; raise `SpecInvalid` if they exclude each other."""
-        if source.cursor.kind != "body":
-            raise SpecInvalid([f"source.cursor.kind: {source.cursor.kind} is not built yet"])
+        """Prepare a decoder for all the places; raise `SpecInvalid` if they exclude each other."""
         self._source = source
-        self._paging = source.cursor
         self._endpoint = endpoint
-        self._records = tuple(source.records.split(".")) if source.records else ()
-        self._cursor = tuple(self._paging.path.split("."))
-        if self._records and self._records == self._cursor[: len(self._records)]:
-            raise SpecInvalid([f"source.cursor.path: {self._paging.path!r} stands inside source.records, which is a list"])
-        if self._cursor == self._records[: len(self._cursor)]:
-            raise SpecInvalid([f"source.records: {source.records!r} stands inside source.cursor.path, which is a single value"])
+        self._records = _path(source.records)
+        self._places = {f"cursor.{key}": _path(place) for key, place in source.cursor.places()}
+        problems = list(self._exclusive())
+        if problems:
+            raise SpecInvalid(problems)
         tree: dict[str, Any] = {}
-        _plant(tree, self._records, list[Raw])
-        _plant(tree, self._cursor, Raw)
-        # A list at the root has no room for a cursor: it is the only page.
-        self._decoder = msgspec.json.Decoder(_level(tree) if self._records else list[Raw])
+        planted(tree, self._records, list[Raw])
+        for path in self._places.values():
+            planted(tree, path, Raw)
+        # A list at the root has room for nothing beside it.
+        self._decoder = msgspec.json.Decoder(level(tree) if self._records else list[Raw])
         self._splitter = PageSplitter(source.records)
 
-    def read(self, answer: Answer) -> Reading:
-        """Return what the answer says; raise a kind of `AnswerUnusable`, saying what the spec expected where."""
+    def read(self, answer: Answer, url: str) -> Reading:
+        """Return what an answer from `url` says; raise a kind of `AnswerUnusable`, saying what the spec expected where."""
         try:
             found = self._decoder.decode(answer.body)
         except (msgspec.MsgspecError, RecursionError) as exc:
-            return self._read_odd(answer, exc)
-        records = _at(found, self._records)
-        if not isinstance(records, list):
+            return self._read_odd(answer, url, exc)
+        records = at(found, self._records)
+        if records is UNSET:
             raise self._no_records(answer)
-        return Reading(len(records), self._read_cursor(answer, _at(found, self._cursor) if self._records else UNSET))
+        values = {key: at(found, path) for key, path in self._places.items()} if self._records else {}
+        return Reading(answer, url, records or (), _told(values))
 
-    def _read_odd(self, answer: Answer, exc: Exception) -> Reading:
+    def _exclusive(self) -> list[str]:
+        """Name the places that stand inside of others."""
+        problems = []
+        for key, path in self._places.items():
+            shown = ".".join(path)
+            if self._records and self._records == path[: len(self._records)]:
+                problems.append(f"source.{key}: {shown!r} stands inside source.records, which is a list")
+            elif path == self._records[: len(path)]:
+                problems.append(f"source.records: {self._source.records!r} stands inside source.{key}, which is a single value")
+            for other, below in self._places.items():
+                if path != below and path == below[: len(path)]:
+                    problems.append(f"source.{other}: {'.'.join(below)!r} stands inside source.{key}, which is a single value")
+        return problems
+
+    def _read_odd(self, answer: Answer, url: str, exc: Exception) -> Reading:
         """Read an answer that the fast way refuses: name what is wrong, unless single records are damaged and no more."""
         try:
             _WHOLE.decode(answer.body)
@@ -74,63 +77,23 @@ class AnswerReader:
         else:
             raise self._odd_whole(answer) from exc
         try:
-            records = len(self._splitter.split(answer.body).records)
-            cursor = self._damaged_cursor(answer.body)
+            records = self._splitter.split(answer.body).records
+            values = {key: _in_damaged(answer.body, path) for key, path in self._places.items()} if self._records else {}
         except RecordsMissing:
             raise self._no_records(answer) from exc
         except (AnswerNotJson, tokens.Unbalanced):
             raise self._no_json(answer, exc) from exc
-        return Reading(records, self._read_cursor(answer, cursor))
+        return Reading(answer, url, records, _told(values))
 
     def _odd_whole(self, answer: Answer) -> SluiceError:
-        """Tell a wrong place of the records from a wrong place of the cursor, in an answer that is JSON."""
-        try:
-            below = answer.body
-            for key in self._records:
-                below = bytes(_OBJECT.decode(below)[key])
-            msgspec.json.decode(below, type=list[Raw])
-        except (msgspec.MsgspecError, KeyError):
+        """Tell a wrong place of the records from a wrong place of something else, in an answer that is JSON."""
+        if not _leads_to(answer.body, self._records, list[Raw] | None):
             return self._no_records(answer)
-        return AnswerUnusable(
-            f"GET {answer.shown}: source.cursor.path `{self._paging.path}` leads through something that is no object",
-            url=answer.shown,
-        )
-
-    def _damaged_cursor(self, body: bytes) -> Any:
-        start = 0
-        stop = len(body)
-        if not self._records:
-            return UNSET
-        for key in self._cursor:
-            if tokens.opens(body, start) != b"{":
-                return UNSET
-            span = tokens.members(body, start).get(key)
-            if span is None:
-                return UNSET
-            start, stop = span
-        return body[start:stop]
-
-    def _read_cursor(self, answer: Answer, found: Any) -> Cursor:
-        if found is UNSET or found is None:
-            return None
-        try:
-            # Not msgspec, which may turn an integer beyond 64 bits into a float.
-            cursor = json.loads(bytes(found))
-            is_fit = isinstance(cursor, str | int) and not isinstance(cursor, bool) and "\0" not in str(cursor)
-            is_fit = is_fit and len(str(cursor).encode()) <= LONGEST_CURSOR
-        except (ValueError, RecursionError):
-            is_fit = False
-            cursor = UNSET
-        if cursor is None or cursor == "":
-            return None
-        if not is_fit:
-            raise AnswerUnusable(
-                f"GET {answer.shown}: at source.cursor.path `{self._paging.path}` stands "
-                f"{self._endpoint.snippet(bytes(found))}, but a cursor is a text or an integer of at most {LONGEST_CURSOR} "
-                "characters, or null behind the last page",
-                url=answer.shown,
-            )
-        return cursor if isinstance(cursor, str | int) else None
+        for key, path in self._places.items():
+            if not _leads_to(answer.body, path, Raw):
+                what = f"source.{key} `{'.'.join(path)}` leads through something that is no object"
+                return AnswerUnusable(f"{answer.asked}: {what}", url=answer.shown)
+        return self._no_records(answer)
 
     def _no_json(self, answer: Answer, exc: Exception) -> AnswerNotJson:
         body = answer.body
@@ -143,7 +106,7 @@ class AnswerReader:
         else:
             what = f"the answer is not JSON: {exc}"
         said = f", it begins: {self._endpoint.snippet(body)}" if body else ""
-        return AnswerNotJson(f"GET {answer.shown}: {what} ({answer.content_type}){said}", url=answer.shown, bytes=len(body))
+        return AnswerNotJson(f"{answer.asked}: {what} ({answer.content_type}){said}", url=answer.shown, bytes=len(body))
 
     def _no_records(self, answer: Answer) -> RecordsMissing:
         place = (
@@ -153,34 +116,43 @@ class AnswerReader:
         )
         said = self._endpoint.snippet(answer.body)
         return RecordsMissing(
-            f"GET {answer.shown}: there is no list of records {place}; the answer begins: {said}",
+            f"{answer.asked}: there is no list of records {place}; the answer begins: {said}",
             url=answer.shown,
         )
 
 
-def _plant(tree: dict[str, Any], path: tuple[str, ...], kind: Any) -> None:
-    for key in path[:-1]:
-        tree = tree.setdefault(key, {})
-    if path:
-        tree[path[-1]] = kind
+def _path(place: str) -> Path:
+    return tuple(place.split(".")) if place else ()
 
 
-def _level(tree: dict[str, Any]) -> Any:
-    """Return a struct type that decodes the members named in `tree` and skips all others."""
-    names = {f"member_{place}": key for place, key in enumerate(tree)}
-    kinds = {name: _level(tree[key]) if isinstance(tree[key], dict) else tree[key] for name, key in names.items()}
-    members = [(name, _optional(kind), UNSET) for name, kind in kinds.items()]
-    return msgspec.defstruct("Level", members, rename=names, namespace={"names": {key: name for name, key in names.items()}})
+def _told(values: Mapping[str, Any]) -> dict[str, bytes]:
+    found = {key: bytes(value) for key, value in values.items() if value is not UNSET and value is not None}
+    return {key: value for key, value in found.items() if value != _NULL}
 
 
-def _optional(kind: Any) -> Any:
-    return kind | msgspec.UnsetType if kind is Raw else kind | None | msgspec.UnsetType
+def _leads_to(body: bytes, path: Sequence[str], kind: Any) -> bool:
+    """Whether the path, as far as there is something, leads through objects to a value of that kind."""
+    below = body
+    try:
+        for key in path:
+            members = _OBJECT.decode(below)
+            if key not in members or bytes(members[key]) == _NULL:
+                return True
+            below = bytes(members[key])
+        msgspec.json.decode(below, type=kind)
+    except msgspec.MsgspecError:
+        return False
+    return True
 
 
-def _at(found: Any, path: tuple[str, ...]) -> Any:
-    """Return what the path leads to: `UNSET` or None where it ends early."""
+def _in_damaged(body: bytes, path: Path) -> Any:
+    """Return what stands at a path of an answer with damage somewhere; `UNSET` where it leads nowhere."""
+    start, stop = 0, len(body)
     for key in path:
-        if found is UNSET or found is None:
-            return found
-        found = getattr(found, type(found).names[key])
-    return found
+        if tokens.opens(body, start) != b"{":
+            return UNSET
+        span = tokens.members(body, start).get(key)
+        if span is None:
+            return UNSET
+        start, stop = span
+    return body[start:stop]

@@ -1,23 +1,38 @@
 """A JSON API as a source: which pages are wanted in, the pages out, one after the other, as they were received."""
 
+import json
 from collections.abc import Callable, Iterator
 from datetime import datetime
+from typing import Final
+
+import xxhash
+from pydantic import JsonValue
 
 from sluice.adapters.sources.http.auth import Auth
-from sluice.adapters.sources.http.client import HttpClient
+from sluice.adapters.sources.http.client import Answer, HttpClient
 from sluice.adapters.sources.http.endpoint import Endpoint
 from sluice.adapters.sources.http.proof import proof_of_connection
-from sluice.adapters.sources.rest.answers import AnswerReader, Cursor
+from sluice.adapters.sources.http.request import Request
+from sluice.adapters.sources.rest.ahead import AnswersAhead
+from sluice.adapters.sources.rest.answers import AnswerReader
+from sluice.adapters.sources.rest.judging import judge_of
+from sluice.adapters.sources.rest.paging.pager import pager_of
+from sluice.adapters.sources.rest.paging.placing import with_parameter
+from sluice.adapters.sources.rest.paging.stops import stuck
+from sluice.adapters.sources.rest.reading import Reading
 from sluice.adapters.sources.rest.requests import Requests
-from sluice.errors import AnswerUnusable, CursorStuck, SpecInvalid
+from sluice.errors import CursorStuck
 from sluice.guard.restraint import Restraint
 from sluice.model import source as declared
 from sluice.model.stage import StagePolicy
 from sluice.ports import ConnectionInfo, Page, PageRequest
 
+_ANYTHING_AHEAD: Final = 32
+"""More requests than may be under way at once."""
+
 
 class RestSource:
-    """Reads pages with GET requests, following the cursor in each answer's body."""
+    """Reads pages, by whatever way of paging the spec declares."""
 
     def __init__(
         self,
@@ -28,15 +43,14 @@ class RestSource:
         auth_of: Callable[[Endpoint], Auth] | None = None,
     ) -> None:
         """Check spec and connection, and look up what holds requests to its host back; nothing is asked for yet."""
-        if source.cursor.kind != "body":
-            raise SpecInvalid([f"source.cursor.kind: {source.cursor.kind} is not built yet"])
-        self._cursor = source.cursor
+        self._source = source
         self._endpoint = Endpoint.of(info)
         self._restraint = restraint_of(self._endpoint.host)
         self._auth = auth_of(self._endpoint) if auth_of else proof_of_connection(info, self._endpoint)
         self._policy = policy
         self._requests = Requests(source)
         self._reader = AnswerReader(source, self._endpoint)
+        self._pager = pager_of(source, self._endpoint)
 
     def now(self) -> datetime | None:
         """Return the supplier's own time; None if it does not tell."""
@@ -47,36 +61,58 @@ class RestSource:
 
         A page whose cursor would lead back is not yielded: `CursorStuck` is raised in its place.
         """
-        first = self._requests.first(request)
-        cursor = _given(request)
-        seen = {cursor}
-        with HttpClient(self._endpoint, self._policy, self._restraint, self._auth) as client:
+        first = self._sized(self._requests.first(request))
+        cursor = self._pager.resume(request.cursor)
+        trail = {_mark_of(cursor)}
+        with (
+            HttpClient(self._endpoint, self._policy, self._restraint, self._auth, self._source.allow_hosts) as client,
+            AnswersAhead(self._asking(client), getattr(self._source.cursor, "at_once", 1)) as answers,
+        ):
             while True:
-                asked = first if cursor is None else first.with_query(**{self._cursor.parameter: str(cursor)})
-                answer = client.send(asked)
-                reading = self._reader.read(answer)
-                if reading.cursor is not None and reading.cursor in seen:
-                    raise self._stuck(answer.shown, reading.cursor, is_same=reading.cursor == cursor)
-                yield Page(answer.body, reading.records, reading.cursor, answer.supplied_at)
-                cursor = reading.cursor
-                if cursor is None:
+                asked = self._pager.request(first, cursor)
+                answer = answers.to(asked, is_first=cursor is None)
+                reading = self._reader.read(answer, asked.url or self._endpoint.url(asked.path, asked.query))
+                following = self._pager.after(cursor, reading)
+                if following is not None and _mark_of(following) in trail:
+                    raise self._stuck(reading, following, is_same=following == cursor)
+                yield Page(answer.body, len(reading.records), following, answer.supplied_at)
+                if following is None:
                     return
-                seen.add(cursor)
+                cursor = following
+                trail.add(_mark_of(cursor))
+                answers.expect(self._ahead(first, cursor))
 
-    def _stuck(self, shown: str, cursor: Cursor, is_same: bool) -> CursorStuck:
+    def _sized(self, first: Request) -> Request:
+        """Return the request with the size of a page."""
+        paging = self._source.cursor
+        if paging.kind == "none" or paging.size is None or paging.size_parameter is None:
+            return first
+        return with_parameter(first, paging.into, paging.size_parameter, paging.size)
+
+    def _asking(self, client: HttpClient) -> Callable[[Request, bool], Answer]:
+        def ask(request: Request, is_first: bool) -> Answer:
+            return client.send(request, None if is_first else judge_of(self._source, request))
+
+        return ask
+
+    def _ahead(self, first: Request, cursor: JsonValue) -> Iterator[Request]:
+        """Yield the request for a cursor, and those that most likely follow."""
+        ahead = cursor
+        for _ in range(_ANYTHING_AHEAD):
+            if ahead is None:
+                return
+            yield self._pager.request(first, ahead)
+            ahead = self._pager.guess(ahead)
+
+    def _stuck(self, reading: Reading, cursor: JsonValue, *, is_same: bool) -> CursorStuck:
         how = "is the one that was asked for" if is_same else "has been followed before"
-        shown_cursor = self._endpoint.snippet(str(cursor))
-        return CursorStuck(
-            f"GET {shown}: the next cursor {shown_cursor} (source.cursor.path `{self._cursor.path}`) {how}, so the "
-            "pages would never end",
-            url=shown,
-        )
+        shown = self._endpoint.snippet(cursor if isinstance(cursor, str) else json.dumps(cursor))
+        paging = self._source.cursor
+        path = dict(paging.places()).get("path")
+        place = f"source.cursor.kind: {paging.kind}" if path is None else f"source.cursor.path `{path}`"
+        return stuck(reading, f"the next cursor {shown} ({place}) {how}, so the pages would never end")
 
 
-def _given(request: PageRequest) -> Cursor:
-    cursor = request.cursor
-    if cursor is None or (isinstance(cursor, str | int) and not isinstance(cursor, bool)):
-        return cursor
-    raise AnswerUnusable(
-        "the shard's stored cursor is neither a text nor an integer: it was written for another kind of source"
-    )
+def _mark_of(cursor: JsonValue) -> bytes:
+    """Return what is remembered of a cursor, which may be long."""
+    return xxhash.xxh3_128_digest(json.dumps(cursor).encode())

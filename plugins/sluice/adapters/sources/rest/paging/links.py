@@ -1,0 +1,91 @@
+"""Paging by addresses of next pages, in the body or a header: the address asked for and the answer in; the next one out."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+from urllib.parse import unquote_plus, urljoin, urlsplit, urlunsplit
+
+from pydantic import JsonValue
+
+from sluice.adapters.sources.http.endpoint import Endpoint
+from sluice.adapters.sources.http.request import Request
+from sluice.adapters.sources.rest.paging.cursors import LONGEST_CURSOR, gone_on, header_text
+from sluice.adapters.sources.rest.paging.stops import StopRules, other_paging
+from sluice.adapters.sources.rest.reading import Reading
+from sluice.errors import AnswerUnusable
+from sluice.model.auth import AuthSpec
+from sluice.model.paging import HeaderCursor, LinkHeader, NextUrl
+
+_LINK: Final = re.compile(r"<([^>]*+)>((?:[^\",<]++|\"(?:[^\"\\]++|\\.)*+\"?+)*+)", re.DOTALL)
+_ATTRIBUTE: Final = re.compile(r";\s*+([^\s=;,\"]++)\s*+=\s*+(?:\"((?:[^\"\\]++|\\.)*+)\"|([^\s\",;]*+))", re.DOTALL)
+
+
+class LinkPager:
+    """Follows addresses, made whole before a shard keeps them; whether one may be asked is for the client to say."""
+
+    def __init__(self, declared: NextUrl | LinkHeader | HeaderCursor, auth: AuthSpec | None, endpoint: Endpoint) -> None:
+        self._declared = declared
+        self._endpoint = endpoint
+        self._secret = auth.query if auth is not None and auth.kind == "api_key" else None
+        self._rules = StopRules(declared, endpoint)
+
+    def resume(self, cursor: JsonValue) -> JsonValue:
+        """Return the cursor, which holds an address."""
+        if cursor is None or (isinstance(cursor, dict) and set(cursor) == {"url"} and isinstance(cursor["url"], str)):
+            return cursor
+        raise other_paging(self._declared.kind)
+
+    def request(self, first: Request, cursor: JsonValue) -> Request:
+        """Return the first request, made of the address."""
+        return first if cursor is None else replace(first, url=_url_of(cursor))
+
+    def after(self, cursor: JsonValue, reading: Reading) -> JsonValue:
+        """Return the answer's next address."""
+        found = self._found(reading)
+        following = None if found is None else self._whole(found, reading)
+        url = gone_on(self._rules, _url_of(cursor), following, reading)
+        return None if url is None else {"url": url}
+
+    def guess(self, cursor: JsonValue) -> JsonValue:
+        """Return None."""
+
+    def _found(self, reading: Reading) -> str | None:
+        match self._declared.kind:
+            case "next_url":
+                found = self._rules.text_or_integer(reading, "path", LONGEST_CURSOR)
+                return None if found is None else str(found)
+            case "link":
+                links = header_text("Link", reading)
+                return None if links is None else next(next_links(links), None)
+            case "header":
+                return header_text(self._declared.header, reading)
+
+    def _whole(self, address: str, reading: Reading) -> str:
+        """Return the address as seen from the one that was asked, without what proves who asks: that is added to each try."""
+        try:
+            parts = urlsplit(urljoin(reading.url, address))
+            base = urlsplit(self._endpoint.base)
+            # A supplier behind a proxy often does not know that it is asked by https.
+            if (parts.scheme, base.scheme) == ("http", "https") and parts.netloc.lower() == base.hostname:
+                parts = parts._replace(scheme=base.scheme, netloc=base.netloc)
+        except ValueError as exc:
+            said = self._endpoint.snippet(address)
+            raise AnswerUnusable(f"{reading.asked}: the next address {said} is none", url=reading.answer.shown) from exc
+        kept = [pair for pair in parts.query.split("&") if unquote_plus(pair.partition("=")[0]) != self._secret]
+        return urlunsplit(parts._replace(query="&".join(kept), fragment=""))
+
+
+def next_links(header: str) -> Iterator[str]:
+    """Yield the targets of a `Link` header whose relation is `next` (RFC 8288), in order."""
+    for link in _LINK.finditer(header):
+        attributes: dict[str, str] = {}
+        for attribute in _ATTRIBUTE.finditer(link[2]):
+            attributes.setdefault(attribute[1].lower(), attribute[2] if attribute[2] is not None else attribute[3])
+        if "anchor" not in attributes and "next" in attributes.get("rel", "").lower().split():
+            yield link[1].strip()
+
+
+def _url_of(cursor: JsonValue) -> str | None:
+    url = cursor.get("url") if isinstance(cursor, dict) else None
+    return url if isinstance(url, str) else None

@@ -1,0 +1,126 @@
+"""Paging by page numbers, and none at all: the number asked for and the answer in; the next number out."""
+
+from typing import Final
+
+import msgspec
+import xxhash
+from pydantic import JsonValue
+
+from sluice.adapters.sources.http.endpoint import Endpoint
+from sluice.adapters.sources.http.request import Request
+from sluice.adapters.sources.rest.paging.placing import with_parameter
+from sluice.adapters.sources.rest.paging.stops import StopRules, other_paging, stuck
+from sluice.adapters.sources.rest.reading import Reading
+from sluice.model.paging import PageNumber
+
+_NONE: Final = "none"
+
+
+class _Place(msgspec.Struct, frozen=True, tag_field="kind", tag="page", forbid_unknown_fields=True):
+    """A page that is to be asked for."""
+
+    number: int
+    seen: int = 0
+    """The records of the pages before."""
+    digest: str = ""
+    """That of the records of the last page."""
+    last: int | None = None
+    """The number of the last page, as far as the supplier tells."""
+
+
+class PageNumberPager:
+    """Counts pages."""
+
+    def __init__(self, declared: PageNumber, endpoint: Endpoint) -> None:
+        self._declared = declared
+        self._rules = StopRules(declared, endpoint)
+
+    def resume(self, cursor: JsonValue) -> JsonValue:
+        """Return the cursor, which holds a page's number."""
+        self._place(cursor)
+        return cursor
+
+    def request(self, first: Request, cursor: JsonValue) -> Request:
+        """Return the first request with the number."""
+        return with_parameter(first, self._declared.into, self._declared.parameter, self._place(cursor).number)
+
+    def after(self, cursor: JsonValue, reading: Reading) -> JsonValue:
+        """Return the next number, unless the page has no record, or a stop rule says that it is the last."""
+        place = self._place(cursor)
+        more = self._rules.says_more(reading)
+        if not reading.records:
+            if more:
+                raise self._rules.contradiction(reading, "the page has no record")
+            return None
+        digest = digest_of(reading)
+        if digest == place.digest:
+            raise stuck(reading, ignored(self._declared.parameter))
+        seen = place.seen + len(reading.records)
+        last = self._last(reading)
+        if more is False or (more is None and self._is_over(place.number, seen, reading)):
+            return None
+        following: JsonValue = msgspec.to_builtins(_Place(place.number + 1, seen, digest, last))
+        return following
+
+    def guess(self, cursor: JsonValue) -> JsonValue:
+        """Return the next number, unless the supplier has told that there is none."""
+        place = self._place(cursor)
+        if place.last is not None and place.number >= place.last:
+            return None
+        following: JsonValue = msgspec.to_builtins(_Place(place.number + 1, last=place.last))
+        return following
+
+    def _place(self, cursor: JsonValue) -> _Place:
+        if cursor is None:
+            return _Place(self._declared.first)
+        try:
+            return msgspec.convert(cursor, _Place)
+        except msgspec.ValidationError as exc:
+            raise other_paging(self._declared.kind) from exc
+
+    def _is_over(self, number: int, seen: int, reading: Reading) -> bool:
+        pages, total = self._rules.number(reading, "pages"), self._rules.number(reading, "total")
+        if pages is not None and number - self._declared.first + 1 >= pages:
+            return True
+        return (total is not None and seen >= total) or self._rules.is_short(reading)
+
+    def _last(self, reading: Reading) -> int | None:
+        pages, total = self._rules.number(reading, "pages"), self._rules.number(reading, "total")
+        if pages is None and total is not None and self._declared.size is not None:
+            pages = -(-total // self._declared.size)
+        return None if pages is None else self._declared.first + pages - 1
+
+
+class SinglePager:
+    """Asks once."""
+
+    def resume(self, cursor: JsonValue) -> JsonValue:
+        """Return the cursor, which is None: whatever goes on from somewhere was not written here."""
+        if cursor is not None:
+            raise other_paging(_NONE)
+        return cursor
+
+    def request(self, first: Request, cursor: JsonValue) -> Request:
+        """Return the first request."""
+        del cursor
+        return first
+
+    def after(self, cursor: JsonValue, reading: Reading) -> JsonValue:
+        """Return None."""
+
+    def guess(self, cursor: JsonValue) -> JsonValue:
+        """Return None."""
+
+
+def digest_of(reading: Reading) -> str:
+    """Return a digest of the records."""
+    digest = xxhash.xxh3_64()
+    for record in reading.records:
+        digest.update(bytes(record))
+        digest.update(b"\0")
+    return digest.hexdigest()
+
+
+def ignored(parameter: str) -> str:
+    """Return what is wrong with a supplier who gives the same page twice."""
+    return f"the page has the records of the one before: the supplier ignores {parameter!r} (source.cursor.parameter)"
