@@ -254,7 +254,7 @@ class FilesSource(_Source):
     bucket: str | None = Field(default=None, min_length=1, description="the bucket, for S3")
     files: tuple[Annotated[str, Field(min_length=1)], ...] = Field(
         min_length=1,
-        description="paths below the connection's host, or keys of the bucket, where * stands for anything and a last / for all below; templates",
+        description="paths below the connection's host; or keys of the bucket, where * is anything, and a last / all below it",
     )
     format: FormatSpec
     compression: Literal["auto", "none", "gzip", "zstd"] = Field(default="auto", description="auto: by the file's first bytes")

@@ -5,11 +5,12 @@ from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, Final
 
 from sluice.adapters.artifacts.keys import checked_prefix, key_of
 from sluice.adapters.artifacts.worker import Stored, worker_id
+from sluice.adapters.s3_client import DEFAULT_REGION, extra_text, s3_client
 from sluice.errors import ArtifactCorrupt, ArtifactsUnavailable, ConnectionInvalid
 from sluice.model.artifact import ArtifactRef, Pointer
 from sluice.model.loss_window import Writing
@@ -18,7 +19,6 @@ from sluice.ports import ConnectionInfo
 _ATTEMPTS: Final = 4
 _CONNECT_SECONDS: Final = 5
 _READ_SECONDS: Final = 60
-_DEFAULT_REGION: Final = "us-east-1"
 _DIGEST: Final = "sha256"
 _WRITER: Final = "writer"
 WRITING: Final = Writing(retries=_ATTEMPTS - 1, timeout=timedelta(seconds=_CONNECT_SECONDS + _READ_SECONDS))
@@ -41,11 +41,11 @@ class S3ArtifactStore:
     def __init__(self, info: ConnectionInfo) -> None:
         """Read the connection (type aws); nothing is contacted before the first use."""
         self._info = info
-        self._bucket = _text(info, "bucket")
+        self._bucket = extra_text(info, "bucket")
         if not self._bucket:
             raise ConnectionInvalid(f"connection {info.conn_id}: name the bucket in the extra, as `bucket`")
-        self._endpoint = _text(info, "endpoint_url") or None
-        self._region = _text(info, "region_name") or _DEFAULT_REGION
+        self._endpoint = extra_text(info, "endpoint_url") or None
+        self._region = extra_text(info, "region_name") or DEFAULT_REGION
         self._prefix = checked_prefix(info.conn_id, info.extra.get("prefix") or "")
 
     def put(self, ref: ArtifactRef, data: bytes, records: int, expires_at: datetime | None) -> Pointer:
@@ -104,33 +104,7 @@ class S3ArtifactStore:
 
     @cached_property
     def _client(self) -> Any:
-        from botocore.config import Config
-        from botocore.session import get_session
-
-        config = Config(
-            connect_timeout=_CONNECT_SECONDS,
-            read_timeout=_READ_SECONDS,
-            retries={"mode": "standard", "total_max_attempts": _ATTEMPTS},
-            s3={"addressing_style": "path"},
-            # Pointers have a digest of their own, and not every store knows the newer checksums.
-            request_checksum_calculation="when_required",
-            response_checksum_validation="when_required",
-        )
-        session = get_session()
-        session.register_component("data_loader", _descriptions())
-        try:
-            return session.create_client(
-                "s3",
-                endpoint_url=self._endpoint,
-                region_name=self._region,
-                aws_access_key_id=self._info.login or None,
-                aws_secret_access_key=self._info.password or None,
-                config=config,
-            )
-        except ValueError as exc:
-            raise ConnectionInvalid(
-                f"connection {self._info.conn_id}: `endpoint_url` in the extra is no URL such as https://s3.example.com"
-            ) from exc
+        return s3_client(self._info, attempts=_ATTEMPTS, connect_seconds=_CONNECT_SECONDS, read_seconds=_READ_SECONDS)
 
     @contextmanager
     def _translated(self, key: str) -> Iterator[None]:
@@ -190,18 +164,3 @@ class S3ArtifactStore:
     @property
     def _where(self) -> str:
         return self._endpoint or f"AWS, region {self._region}"
-
-
-@cache
-def _descriptions() -> Any:
-    """Return what keeps botocore's descriptions of S3, once read: to read them takes longer than ten requests."""
-    from botocore.session import get_session
-
-    return get_session().get_component("data_loader")
-
-
-def _text(info: ConnectionInfo, name: str) -> str:
-    value = info.extra.get(name)
-    if value is not None and not isinstance(value, str):
-        raise ConnectionInvalid(f"connection {info.conn_id}: `{name}` in the extra must be text")
-    return value or ""

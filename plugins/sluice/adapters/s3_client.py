@@ -1,0 +1,56 @@
+"""An Airflow connection of type aws in; a client of S3, or of anything that speaks it, out."""
+
+from functools import cache
+from typing import Any, Final
+
+from sluice.errors import ConnectionInvalid
+from sluice.ports import ConnectionInfo
+
+DEFAULT_REGION: Final = "us-east-1"
+
+
+def s3_client(info: ConnectionInfo, *, attempts: int, connect_seconds: float, read_seconds: float) -> Any:
+    """Return a client with the connection's login, `endpoint_url` and `region_name`; nothing is contacted yet."""
+    from botocore.config import Config
+    from botocore.session import get_session
+
+    config = Config(
+        connect_timeout=connect_seconds,
+        read_timeout=read_seconds,
+        retries={"mode": "standard", "total_max_attempts": attempts},
+        s3={"addressing_style": "path"},
+        # Not every store knows the newer checksums.
+        request_checksum_calculation="when_required",
+        response_checksum_validation="when_required",
+    )
+    session = get_session()
+    session.register_component("data_loader", _descriptions())
+    try:
+        return session.create_client(
+            "s3",
+            endpoint_url=extra_text(info, "endpoint_url") or None,
+            region_name=extra_text(info, "region_name") or DEFAULT_REGION,
+            aws_access_key_id=info.login or None,
+            aws_secret_access_key=info.password or None,
+            config=config,
+        )
+    except ValueError as exc:
+        raise ConnectionInvalid(
+            f"connection {info.conn_id}: `endpoint_url` in the extra is no URL such as https://s3.example.com"
+        ) from exc
+
+
+def extra_text(info: ConnectionInfo, name: str) -> str:
+    """Return a text of the connection's extra; empty if there is none."""
+    value = info.extra.get(name)
+    if value is not None and not isinstance(value, str):
+        raise ConnectionInvalid(f"connection {info.conn_id}: `{name}` in the extra must be text")
+    return value or ""
+
+
+@cache
+def _descriptions() -> Any:
+    """Return what keeps botocore's descriptions of S3, once read: to read them takes longer than ten requests."""
+    from botocore.session import get_session
+
+    return get_session().get_component("data_loader")
