@@ -101,6 +101,7 @@ def test_evidence_is_told_in_short() -> None:
     assert "**Created**, 1 of 34" in text
     assert "**The table itself would change**\n\n- comment on column name is 'Grand Hotel' \\-\\- its desc" in text
     assert "- `Grand Hotel`: `name` `our Grand Hotel`" in text
+    assert "**Dated after the fetch**: 3, first: `Grand Hotel` `Grand Hotel`" in text
 
 
 def _drift(field: str) -> Drift:

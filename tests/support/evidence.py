@@ -17,6 +17,7 @@ from sluice.model.evidence import (
     ValueChange,
 )
 from sluice.model.ledger import Outcome
+from sluice.model.rows import Postdated
 
 
 def some_evidence(word: str = "Grand Hotel", field: str = "name", **changes: Any) -> Evidence:
@@ -37,6 +38,7 @@ def some_evidence(word: str = "Grand Hotel", field: str = "name", **changes: Any
         ),
         "shards": (ShardCount(shard=shard, objects=70, before=(90, 100, 95)), ShardCount(shard=shard, objects=3, before=())),
         "shards_in_all": 7,
+        "postdated": Postdated(objects=3, key=key, value=word),
         "schema_changes": (f"comment on column {field} is '{word}' -- its description changed",),
     }
     return Evidence(**{**facts, **changes})

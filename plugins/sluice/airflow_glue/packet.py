@@ -92,6 +92,8 @@ def _evidence(spec: SyncSpec, review: Review, evidence: Evidence) -> Iterator[st
         rest = [f"- and {more} more statements"] if more else []
         lines = [f"- {markdown_text(statement)}" for statement in evidence.schema_changes[:_STATEMENTS]]
         yield "\n".join(["**The table itself would change**", "", *lines, *rest])
+    if (ahead := evidence.postdated) is not None:
+        yield f"**Dated after the fetch**: {ahead.objects:,}, first: {markdown_value(ahead.key)} {markdown_value(ahead.value)}"
     if evidence.changes:
         more = len(evidence.changes[_FIELDS:])
         rest = [f"- and {more} more fields"] if more else []

@@ -20,6 +20,8 @@ def evidence_drawn(review: Review, evidence: Evidence | None) -> RenderableType:
             "no evidence is kept of this review: it was lost, its time is over, or an old release made it", "yellow"
         )
     parts: list[RenderableType] = [printable(f"to the table: {change}") for change in evidence.schema_changes]
+    if evidence.postdated is not None:
+        parts.append(printable(str(evidence.postdated), "yellow"))
     if evidence.changes:
         parts.append(_changes(evidence.changes))
     if evidence.drifts:

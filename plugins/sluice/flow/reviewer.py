@@ -18,6 +18,7 @@ from sluice.flow.pinned_spec import pinned_spec
 from sluice.flow.review_artifacts import keep
 from sluice.flow.rows_artifacts import rejects_of, rows_artifacts, staged_artifacts
 from sluice.flow.turned_down import end_superseded
+from sluice.mapping.columns import postdated_of
 from sluice.mapping.mapper import Mapper
 from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
 from sluice.model.base import ReviewId, RunId, ShardKey
@@ -25,6 +26,7 @@ from sluice.model.ledger import Outcome
 from sluice.model.lifecycle import RunStatus, ShardStatus, Step
 from sluice.model.reject import Reject
 from sluice.model.review import Figures, Review
+from sluice.model.rows import Postdated
 from sluice.model.run import Run
 from sluice.model.shard import Shard
 from sluice.model.spec import SyncSpec
@@ -60,7 +62,7 @@ def review(services: Services, run_id: RunId) -> Review:
         target = services.target(spec)
         schema_changes = target.check()
         with target.diffing() as diffing:
-            _stage(services, diffing, entry, arrived, rejects)
+            postdated = _stage(services, diffing, entry, arrived, rejects)
             while lacking := diffing.compare(scope):
                 for shard, seq in lacking:
                     diffing.unstage(shard, seq)
@@ -68,10 +70,11 @@ def review(services: Services, run_id: RunId) -> Review:
                     entry.pulse.moved()
             entry.pulse.moved()
             data, counts = diffing.result()
-            found = gather(services, diffing, entry, spec, arrived).model_copy(update={"schema_changes": schema_changes})
+            told = {"schema_changes": schema_changes, "postdated": postdated}
+            found = gather(services, diffing, entry, spec, arrived).model_copy(update=told)
         expires_at = services.clock.now() + entry.policy.artifact_ttl
-        told = sum(counts.outcomes.values())
-        diff = keep(services, run, ArtifactKind.DIFF, data, records=told, expires_at=expires_at)
+        changes = sum(counts.outcomes.values())
+        diff = keep(services, run, ArtifactKind.DIFF, data, records=changes, expires_at=expires_at)
         data = found.model_dump_json().encode()
         evidence = keep(services, run, ArtifactKind.EVIDENCE, data, records=len(found.samples), expires_at=expires_at)
         figures = _figures(counts, rejects, failed=len(shards) - len(arrived))
@@ -93,7 +96,9 @@ def _is_published(services: Services, spec: SyncSpec, latest: Review, shards: li
 
 def _stage(
     services: Services, diffing: Diffing, entry: Entry, arrived: Mapping[ShardKey, Shard], rejects: Iterable[Reject]
-) -> None:
+) -> Postdated | None:
+    """Stage what came in; return what of it is dated after its fetch."""
+    postdated: Postdated | None = None
     artifacts = rows_artifacts(services, entry.run.id)
     found: dict[ShardKey, list[int]] = defaultdict(list)
     for key, seq in artifacts:
@@ -104,8 +109,13 @@ def _stage(
         if key in arrived:
             with intact(services, pointer, entry.run) as rows:
                 diffing.stage(key, seq, rows)
+                found_ahead = postdated_of(rows)
+            postdated = found_ahead if postdated is None else postdated.followed_by(found_ahead)
             entry.pulse.moved()
     diffing.stage_rejected([reject.key for reject in rejects if reject.key is not None])
+    if postdated is not None:
+        log.warning(log_events.RECORDS_POSTDATED, records=postdated.objects)
+    return postdated
 
 
 def _made(

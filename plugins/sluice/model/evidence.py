@@ -22,6 +22,7 @@ from pydantic import Field
 
 from sluice.model.base import Frozen, ObjectKey, ShardKey
 from sluice.model.ledger import Outcome
+from sluice.model.rows import Postdated
 
 LONGEST_VALUE: Final = 200
 """Longer values are cut for people."""
@@ -145,6 +146,7 @@ class Evidence(Frozen):
     drifts: tuple[Drift, ...] = Field(description="the furthest first")
     shards: tuple[ShardCount, ...] = Field(description="those furthest from what they delivered before first, some of them")
     shards_in_all: int = Field(ge=0)
+    postdated: Postdated | None = Field(default=None, description="records dated after their fetch; None: there are none")
     schema_changes: tuple[str, ...] = Field(
         default=(), description="what publication would do to the table itself: each statement, and its reason behind `--`"
     )

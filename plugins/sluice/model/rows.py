@@ -57,6 +57,10 @@ class Postdated(Frozen):
     key: ObjectKey = Field(description="of the first of them")
     value: str = Field(description="what the first of them is dated")
 
+    def followed_by(self, more: "Postdated | None") -> "Postdated":
+        """Return both together, the first of this one staying the first."""
+        return self if more is None else self.model_copy(update={"objects": self.objects + more.objects})
+
     def __str__(self) -> str:
         """Return it as people read it."""
         return f"dated after the fetch: {self.objects:,}, first: {self.key} {self.value}"

@@ -9,6 +9,7 @@ from sluice.model.base import ObjectKey
 from sluice.model.evidence import Drift, Evidence, FieldKind, FieldProfile, ObjectSample, Profile, ShardCount
 from sluice.model.ledger import Outcome
 from sluice.model.review import Figures
+from sluice.model.rows import Postdated
 from sluice.model.spec import SyncSpec
 from sluice.packet.charts import Category, Counted, Histogram, History, categories, histogram, history, nulls, others
 from sluice.packet.words import edge, is_time, share
@@ -91,6 +92,7 @@ class View:
 
     schema_changes: tuple[str, ...]
     schema_changes_left_out: int
+    postdated: Postdated | None
     replaced: int
     changes: list[Changed]
     changes_left_out: int
@@ -112,6 +114,7 @@ def view_of(spec: SyncSpec, figures: Figures, evidence: Evidence) -> View:
     return View(
         schema_changes=evidence.schema_changes[:_STATEMENTS],
         schema_changes_left_out=len(evidence.schema_changes[_STATEMENTS:]),
+        postdated=evidence.postdated,
         replaced=replaced,
         changes=[
             Changed(

@@ -23,6 +23,7 @@ def test_all_that_is_known_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert "rooms population stability index 0.400" in told
     assert "shard (and 5 more) objects before" in told
     assert "Ritz 70 90, 100, 95" in told
+    assert "dated after the fetch: 3, first: Ritz Ritz" in told
     assert "created: Ritz" in told
     assert "changed: Ritz, and 1 more" in told
 
@@ -47,4 +48,7 @@ def test_missing_evidence_is_told_as_missing(capsys: pytest.CaptureFixture[str])
 
 def test_nothing_to_tell_is_told_in_no_words(capsys: pytest.CaptureFixture[str]) -> None:
     """A review without changes, drift or shards has an empty account of them."""
-    assert drawn(capsys, some_evidence(changes=(), samples=(), drifts=(), shards=(), schema_changes=())).strip() == ""
+    assert (
+        drawn(capsys, some_evidence(changes=(), samples=(), drifts=(), shards=(), schema_changes=(), postdated=None)).strip()
+        == ""
+    )

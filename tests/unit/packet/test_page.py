@@ -187,6 +187,14 @@ def test_what_becomes_of_the_table_is_told() -> None:
     assert "What becomes of the table itself" not in page(evidence=some_evidence(schema_changes=()))
 
 
+def test_what_is_dated_after_the_fetch_is_told() -> None:
+    """How many records, and the first of them; where there are none, nothing."""
+    text = " ".join(Reading(page()).text.split())
+    assert "The supplier dates 3 of the records later than its own clock" in text
+    assert "The first: Grand Hotel , dated Grand Hotel" in text.replace(",", " ,").replace("  ", " ")
+    assert "Dated after the fetch" not in page(some_evidence(postdated=None))
+
+
 def test_what_is_a_sample_or_left_out_says_so() -> None:
     """No figure passes for one of all rows, and nothing is missing silently."""
     text = " ".join(Reading(page()).text.split())
