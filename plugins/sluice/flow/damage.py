@@ -92,13 +92,13 @@ def _damaged_chunks(services: Services, found: Pointer, holder: Holder) -> dict[
 def _mapped_beside(services: Services, holder: Holder) -> list[Pointer]:
     """Return the rows and rejects that the holder may mark: those of its shard, or of all shards that came in."""
     if isinstance(holder, Shard):
-        return _mapped(services, holder.run, [holder.key])
-    arrived = [shard.key for shard in services.shards.of(holder.id) if shard.status is ShardStatus.SUCCEEDED]
-    return _mapped(services, holder.id, arrived)
+        return _mapped(services, holder.run, holder.key)
+    arrived = {shard.key for shard in services.shards.of(holder.id) if shard.status is ShardStatus.SUCCEEDED}
+    return [pointer for pointer in _mapped(services, holder.id, None) if pointer.ref.shard in arrived]
 
 
-def _mapped(services: Services, run: RunId, shards: list[ShardKey]) -> list[Pointer]:
-    return [pointer for shard in shards for kind in _MAPPED for pointer in services.pointers.of(run, kind, shard)]
+def _mapped(services: Services, run: RunId, shard: ShardKey | None) -> list[Pointer]:
+    return [pointer for kind in _MAPPED for pointer in services.pointers.of(run, kind, shard)]
 
 
 def _is_intact(services: Services, pointer: Pointer) -> bool:

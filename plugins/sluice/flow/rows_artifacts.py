@@ -1,6 +1,6 @@
 """What the transformer left of a run: one rows artifact for each raw chunk, and the rejects."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from pydantic import ValidationError
 
@@ -25,19 +25,23 @@ def rows_artifacts(services: Services, run: RunId) -> dict[tuple[ShardKey, int],
 
 def staged_artifacts(services: Services, run: RunId) -> list[Pointer]:
     """Return the pointers to all that a review of the run would be of: rows and rejects of the shards that have come in."""
-    arrived = [shard.key for shard in services.shards.of(run) if shard.status is ShardStatus.SUCCEEDED]
+    arrived = {shard.key for shard in services.shards.of(run) if shard.status is ShardStatus.SUCCEEDED}
     rows = [pointer for (shard, _), pointer in sorted(rows_artifacts(services, run).items()) if shard in arrived]
-    return rows + [rejects for shard in arrived for rejects in services.pointers.of(run, ArtifactKind.REJECTS, shard)]
+    return rows + _rejects_artifacts(services, run, arrived)
 
 
 def rejects_of(services: Services, run: Run, shards: Iterable[ShardKey]) -> list[Reject]:
     """Return what could not be taken in of some shards; raise `RedoNeeded` where it was lost."""
     rejects: list[Reject] = []
-    for shard in sorted(shards):
-        for pointer in services.pointers.of(run.id, ArtifactKind.REJECTS, shard):
-            with intact(services, pointer, run) as lines:
-                rejects += _read(lines)
+    for pointer in _rejects_artifacts(services, run.id, set(shards)):
+        with intact(services, pointer, run) as lines:
+            rejects += _read(lines)
     return rejects
+
+
+def _rejects_artifacts(services: Services, run: RunId, shards: Container[ShardKey]) -> list[Pointer]:
+    """Return the pointers to the rejects of some shards, by shard: asked for at once, since there may be thousands of them."""
+    return [pointer for pointer in services.pointers.of(run, ArtifactKind.REJECTS) if pointer.ref.shard in shards]
 
 
 def _read(lines: bytes) -> list[Reject]:

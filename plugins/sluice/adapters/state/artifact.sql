@@ -14,7 +14,13 @@ on conflict (run, kind, coalesce(shard, ''), seq, variant) do update set
 where (held.key, held.sha256, held.superseded_at) is distinct from (excluded.key, excluded.sha256, null)
 
 -- name: of_run
--- The pointers of one kind that count, of one shard or of all and the run itself.
+-- The pointers of one kind that count, of all shards and the run itself.
 select * from sluice_state.artifact
-where run = %(run)s and kind = %(kind)s and (%(shard)s::text is null or shard = %(shard)s) and superseded_at is null
+where run = %(run)s and kind = %(kind)s and superseded_at is null
 order by coalesce(shard, ''), seq, variant
+
+-- name: of_shard
+-- The pointers of one kind that count, of one shard; found by the index, however many shards the run has.
+select * from sluice_state.artifact
+where run = %(run)s and kind = %(kind)s and coalesce(shard, '') = %(shard)s and superseded_at is null
+order by seq, variant

@@ -34,7 +34,9 @@ class PostgresPointerStore:
     def of(self, run: RunId, kind: ArtifactKind, shard: ShardKey | None = None) -> list[Pointer]:
         """Return the pointers of one kind that count, ordered by shard, seq and variant."""
         with self._database.transaction() as connection:
-            rows = connection.execute(_SQL["of_run"], {"run": run, "kind": kind, "shard": shard})
+            rows = connection.execute(
+                _SQL["of_run" if shard is None else "of_shard"], {"run": run, "kind": kind, "shard": shard}
+            )
             return [pointer_from_row(row) for row in rows]
 
 
