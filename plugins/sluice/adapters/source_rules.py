@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from sluice.adapters import watermark_rules
+from sluice.adapters import file_rules, sql_rules, watermark_rules
 from sluice.adapters.spec_draft import Draft
 from sluice.adapters.spec_templates import inspect_template
 from sluice.adapters.yaml_positions import Path, Problem
@@ -12,6 +12,8 @@ from sluice.model.source import RestSource, SourceSpec
 def broken_rules(draft: Draft) -> Iterator[Problem]:
     """Yield each rule that does not hold. A part that is wrong in itself is left alone."""
     yield from watermark_rules.broken_rules(draft)
+    yield from sql_rules.broken_rules(draft)
+    yield from file_rules.broken_rules(draft)
     if draft.source is not None:
         yield from taken_parameters(draft.source, ("source",))
     yield from _templates(draft)

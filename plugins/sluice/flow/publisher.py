@@ -1,5 +1,6 @@
 """The publication: an approved review comes in, one transaction in the target goes out, and the record of it is finished."""
 
+from collections.abc import Mapping
 from typing import Final
 
 import structlog
@@ -14,7 +15,7 @@ from sluice.flow.entering import Entry, entered
 from sluice.flow.pinned_spec import pinned_spec
 from sluice.flow.rows_artifacts import rejects_of, rows_artifacts, staged_artifacts
 from sluice.mapping.columns import keys_of
-from sluice.mapping.watermarks import mark_order
+from sluice.mapping.watermarks import MarkOrder, mark_order
 from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
 from sluice.model.base import RunId, ShardKey
 from sluice.model.ledger import Outcome, Publication
@@ -154,13 +155,17 @@ def _close_dead_letters(services: Services, run: Run, arrived: set[ShardKey]) ->
 
 def _advance_watermarks(services: Services, run: Run, spec: SyncSpec, arrived: list[Shard]) -> None:
     """Let incremental fetching go on behind what is published now; not for a failed shard, nor past what a window left out."""
-    order = mark_order(spec)
-    if order is None or run.window is not None:
+    if run.window is not None or not spec.can_increment:
         return
-    held = {key: mark for key, mark in services.watermarks.of(run.sync).items() if order.is_mark(mark)}
-    seen = {shard.key: shard.high_mark for shard in arrived if shard.high_mark is not None}
-    moved: dict[ShardKey, str] = {
-        key: mark for key, mark in seen.items() if key not in held or order.higher(held[key], mark) != held[key]
-    }
+    moved = _moved(mark_order(spec), services.watermarks.of(run.sync), arrived)
     if moved:
         services.watermarks.advance(run.sync, moved, run)
+
+
+def _moved(order: MarkOrder | None, held: Mapping[ShardKey, str], arrived: list[Shard]) -> dict[ShardKey, str]:
+    """Return the marks that are higher than those held; without an order, such as that of files, those that differ."""
+    seen = {shard.key: shard.high_mark for shard in arrived if shard.high_mark is not None}
+    if order is None:
+        return {key: mark for key, mark in seen.items() if held.get(key) != mark}
+    sound = {key: mark for key, mark in held.items() if order.is_mark(mark)}
+    return {key: mark for key, mark in seen.items() if key not in sound or order.higher(sound[key], mark) != sound[key]}

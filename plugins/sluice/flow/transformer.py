@@ -86,8 +86,9 @@ def _transform(services: Services, run: Run, shard: Shard, pulse: Heartbeat) -> 
         if order is not None:
             mark = order.higher(mark, chunk_mark)
         pulse.moved()
-    shard = services.shards.succeed(shard.model_copy(update={"high_mark": mark}))
-    log.info(log_events.SHARD_TRANSFORMED, chunks=shard.chunks, records=shard.records, high_mark=mark)
+    # Without a watermark among the fields, the mark is what fetching has set: the state of the files.
+    shard = services.shards.succeed(shard if order is None else shard.model_copy(update={"high_mark": mark}))
+    log.info(log_events.SHARD_TRANSFORMED, chunks=shard.chunks, records=shard.records, high_mark=shard.high_mark)
     return shard
 
 

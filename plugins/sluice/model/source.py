@@ -270,6 +270,16 @@ class FilesSource(_Source):
             raise ValueError("files have no watermark: what is new is told by name and ETag")
         return self
 
+    @property
+    def can_be_split(self) -> bool:
+        """Whether the records that begin in some bytes of a file can be told, without those before.
+
+        A line break of CSV may stand between quotes, and nothing in the middle of a file says so: only where nothing is quoted,
+        each one ends a line.
+        """
+        is_cut_by_lines = self.format.kind == "jsonl" or (self.format.kind == "csv" and self.format.quote is None)
+        return (is_cut_by_lines or self.format.kind == "parquet") and self.compression in ("auto", "none")
+
     def templates(self) -> Templates:
         """Yield the names of the files, which are templates."""
         yield from ((("files", index), text) for index, text in enumerate(self.files))

@@ -9,7 +9,7 @@ from sluice.mapping.buckets import bucket_of
 from sluice.mapping.shard_values import ShardValueReader
 from sluice.model.base import ShardKey
 from sluice.model.shard import ShardPlan
-from sluice.model.sharding import MOST_SHARDS, ListedShards, bucket_key
+from sluice.model.sharding import MOST_SHARDS, FileShards, ListedShards, bucket_key
 from sluice.model.source import SourceSpec
 from sluice.model.spec import SyncSpec
 from sluice.ports import PageRequest, ShardQuestion, Source
@@ -36,8 +36,19 @@ class SourceShardFinder:
                         f"shards.source ({listed.source}) lists nothing: that is an outage, and no empty supplier"
                     )
                 return _plans(listed, values) if listed.buckets is None else _bucketed(listed, listed.buckets, values)
+            case FileShards() as files:
+                return self._files(files.split, question, moved)
             case sharding:
-                raise SpecInvalid([f"shards.kind: {sharding.kind if sharding else None} is not built yet"])
+                raise SpecInvalid([f"shards.kind: no supplier lists shards of kind {sharding.kind if sharding else None}"])
+
+    def _files(self, split: int | None, question: ShardQuestion, moved: Callable[[], None]) -> list[ShardPlan]:
+        from sluice.adapters.sources.files.shards import FileFinder
+        from sluice.adapters.sources.files.source import FilesSource
+
+        source = self._source(self._spec.source)
+        if not isinstance(source, FilesSource):
+            raise SpecInvalid([f"shards.kind: files are no shards of a source of kind {self._spec.source.kind}"])
+        return FileFinder(source, split).find(question, moved)
 
     def _listed(self, listed: ListedShards, question: ShardQuestion, moved: Callable[[], None]) -> set[str]:
         window = question.window

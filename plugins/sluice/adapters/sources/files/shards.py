@@ -10,7 +10,6 @@ from sluice.adapters.sources.files.source import FilesSource, Part
 from sluice.adapters.sources.files.storage import Storage, StoredFile
 from sluice.adapters.sources.files.unpacking import compression_of
 from sluice.errors import ShardsUnusable, SupplierRefused
-from sluice.model import source as declared
 from sluice.model.base import ShardKey
 from sluice.model.run import Mode
 from sluice.model.shard import ShardPlan
@@ -24,10 +23,10 @@ _HEAD: Final = 16
 class FileFinder:
     """Finds the shards of a sync of files."""
 
-    def __init__(self, spec: declared.FilesSource, source: FilesSource, split: int | None) -> None:
+    def __init__(self, source: FilesSource, split: int | None) -> None:
         """Look for the files of `source`; a shard has at most `split` bytes where a file can be read in parts."""
-        self._spec = spec
         self._source = source
+        self._spec = source.spec
         self._split = split
 
     def find(self, question: ShardQuestion, moved: Callable[[], None]) -> list[ShardPlan]:
@@ -76,20 +75,14 @@ class FileFinder:
             yield Part(file.name, (start, min(start + split, size)), file.mark)
 
     def _can_be_split(self, storage: Storage, file: StoredFile) -> bool:
-        """Whether the file can be read from its middle on, and the records that begin there can be told.
-
-        A line break of CSV may stand between quotes, and nothing in the middle of a file says so: only where the spec says that
-        nothing is quoted, each one ends a line.
-        """
-        form = self._spec.format
-        is_cut_by_lines = form.kind == "jsonl" or (form.kind == "csv" and form.quote is None)
-        if not file.has_ranges or not (is_cut_by_lines or form.kind == "parquet"):
+        """Whether this file can be read from its middle on, is not compressed, and needs not to be put into UTF-8."""
+        if not (self._spec.can_be_split and file.has_ranges):
             return False
         with storage.open(file, 0, _HEAD) as parts:
             head = b"".join(parts)
-        if form.kind == "csv" and not is_as_utf8(head, form.encoding):
-            return False
-        return compression_of(head, self._spec.compression) == "none"
+        form = self._spec.format
+        is_readable = form.kind != "csv" or is_as_utf8(head, form.encoding)
+        return is_readable and compression_of(head, self._spec.compression) == "none"
 
 
 def _key(part: Part) -> ShardKey:

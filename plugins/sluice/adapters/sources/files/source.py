@@ -45,7 +45,7 @@ class FilesSource:
         if (source.bucket is None) is (info.conn_type == "aws"):
             kind = "http, but source.bucket names a bucket" if source.bucket else "aws, but source.bucket names none"
             raise ConnectionInvalid(f"connection {info.conn_id} is taken for one of type {kind}")
-        self._source = source
+        self.spec = source
         self._info = info
         self._policy = policy
         self._restraint_of = restraint_of
@@ -80,19 +80,19 @@ class FilesSource:
             else:
                 place = _Place.of(request.cursor)
                 if place.mark != mark or place.file not in [file.name for file in files]:
-                    raise CursorExpired(f"the files are not those any more that were begun with: {self._source}")
+                    raise CursorExpired(f"the files are not those any more that were begun with: {self.spec}")
             yield from self._pages(storage, files, part.span if part else None, place)
 
     @contextmanager
     def storage(self) -> Iterator[Storage]:
         """Open what the files lie in."""
-        if self._source.bucket is not None:
-            yield S3Files(self._info, self._source.bucket, self._policy, self._restraint_of)
+        if self.spec.bucket is not None:
+            yield S3Files(self._info, self.spec.bucket, self._policy, self._restraint_of)
             return
         endpoint = Endpoint.of(self._info)
         auth = self._auth_of(endpoint) if self._auth_of else proof_of_connection(self._info, endpoint)
         restraint = self._restraint_of(endpoint.host)
-        with HttpClient(endpoint, self._policy, restraint, auth, self._source.allow_hosts) as client:
+        with HttpClient(endpoint, self._policy, restraint, auth, self.spec.allow_hosts) as client:
             yield HttpFiles(client)
 
     def files(self, storage: Storage, request: PageRequest) -> list[StoredFile]:
@@ -102,7 +102,7 @@ class FilesSource:
             name = template.render(values_of(request))
             files = storage.matching(name)
             if not files:
-                raise SupplierRefused(f"{template.place}: no file is named {name!r} ({self._source})")
+                raise SupplierRefused(f"{template.place}: no file is named {name!r} ({self.spec})")
             found |= {file.name: file for file in files}
         return [found[name] for name in sorted(found)]
 
@@ -117,7 +117,7 @@ class FilesSource:
             handle = Handle(storage, file, self._policy.retry.attempts)
             for number, record in enumerate(self._reading.records(handle, span, start), start.records + 1):
                 # A page goes out when another record is seen to follow: the last one has no cursor.
-                if batch and (len(batch) >= self._source.size or size + len(record.raw) > self._page_bytes):
+                if batch and (len(batch) >= self.spec.size or size + len(record.raw) > self._page_bytes):
                     yield Page(page_of(batch), len(batch), behind.cursor(), mark=place.mark)
                     batch, size = [], 0
                 batch.append(record.raw)
