@@ -14,7 +14,7 @@ from sluice.ports.coordination import (
 from sluice.ports.gates import Gates
 from sluice.ports.run_memory import DeadLetterStore, PointerStore, ReviewStore, RunStore, ShardStore, WatermarkStore
 from sluice.ports.services import Services
-from sluice.ports.supplier import Page, PageRequest, RequestFacts, ShardFinder, ShardQuestion, Source
+from sluice.ports.supplier import Page, PageRequest, RequestFacts, ShardFinder, ShardQuestion, Source, SourceContext
 from sluice.ports.surroundings import Clock, ConnectionInfo, Connections, DatabaseProbe, Metrics, SpecReader
 from sluice.ports.target import DiffCounts, Diffing, DiffScope, Held, Inspecting, Ledger, Publishing, Remember, Target, Undo
 from sluice.ports.upkeep import GarbageStore, Holder, RebuildStore, RedoStore
@@ -59,6 +59,7 @@ __all__ = [
     "ShardQuestion",
     "ShardStore",
     "Source",
+    "SourceContext",
     "SpecReader",
     "Target",
     "Undo",

@@ -1,15 +1,20 @@
 """A supplier, page by page."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from math import isfinite
+from typing import Any, Protocol, Self, TypeVar
 
 from pydantic import JsonValue
 
 from sluice.model.base import ShardKey
 from sluice.model.run import Mode, Window
 from sluice.model.shard import ShardPlan
+from sluice.model.stage import StagePolicy
+from sluice.ports.surroundings import ConnectionInfo
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -24,6 +29,15 @@ class Page:
     """The supplier's own time when it answered; None: it does not tell."""
     mark: str | None = None
     """What tells this state of all that the shard has from any later one, such as a file's ETag; None: only its records do."""
+
+    @classmethod
+    def of(cls, records: Iterable[Any], cursor: JsonValue = None, supplied_at: datetime | None = None) -> Self:
+        """Return a page of records: mappings of what JSON has, and decimals, dates, aware instants and UUIDs, all exactly.
+
+        Raises `TypeError` or `ValueError` for what cannot be written exactly, such as NaN.
+        """
+        listed = list(records)
+        return cls(_exact_json(listed), len(listed), cursor, supplied_at)
 
 
 @dataclass(frozen=True)
@@ -86,3 +100,48 @@ class RequestFacts:
     """The whole address."""
     content: bytes = b""
     """The body as it is sent."""
+
+
+class AskOnce(Protocol):
+    """Makes calls to a supplier with the manners of the stage."""
+
+    def __call__(self, call: Callable[[], T]) -> T:
+        """Return what `call` returns: at the stage's pace, behind its breaker, and repeated while the supplier is unavailable.
+
+        Unavailable is what raises `SupplierUnavailable`, or Python's own `ConnectionError` or `TimeoutError`.
+        """
+
+
+@dataclass(frozen=True)
+class SourceContext:
+    """What a source of the team's own is made with."""
+
+    connection: ConnectionInfo | None
+    """The Airflow connection that the spec names."""
+    options: Mapping[str, JsonValue] = field(repr=False)
+    """What the spec gives it besides."""
+    policy: StagePolicy
+    """Its `timeouts` are for the source to keep."""
+    ask: AskOnce
+
+
+def _exact_json(records: list[Any]) -> bytes:
+    import msgspec
+
+    body = msgspec.json.Encoder(decimal_format="number").encode(records)
+    # What JSON has no number for comes out as null, without a word.
+    if b"null" in body and _has_no_number(msgspec.to_builtins(records, builtin_types=(bytes,))):
+        raise ValueError("a record has a float that is no number (NaN or infinite), which JSON has not: say None, or a text")
+    return body
+
+
+def _has_no_number(value: Any) -> bool:
+    match value:
+        case float():
+            return not isfinite(value)
+        case dict():
+            return any(map(_has_no_number, value.values()))
+        case list() | tuple() | set() | frozenset():
+            return any(map(_has_no_number, value))
+        case _:
+            return False

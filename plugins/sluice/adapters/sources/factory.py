@@ -47,6 +47,11 @@ class Sources:
 
                 info = self.connections.get(source.connection)
                 return SqlSource(source, info, policy, lambda host: self.restraint(host, stage, policy), sync)
+            case "code":
+                from sluice.adapters.sources.code import CodeSource
+
+                given = self.connections.get(source.connection) if source.connection else None
+                return CodeSource(source, given, policy, lambda host: self.restraint(host, stage, policy), self.include)
             case "files":
                 from sluice.adapters.sources.files.source import FilesSource
 

@@ -1,0 +1,126 @@
+"""A class of the team's own as a source: which pages are wanted in; its pages out, once they are what pages have to be."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import closing, nullcontext
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from pydantic import JsonValue
+
+from sluice.adapters.sources.telling import told
+from sluice.adapters.user_code import load
+from sluice.errors import AnswerTooLarge, AnswerUnusable, CursorStuck, SpecInvalid, SupplierUnavailable
+from sluice.guard.restraint import Restraint
+from sluice.guard.retries import patiently
+from sluice.mapping.pages import PageSplitter
+from sluice.model import source as declared
+from sluice.model.stage import StagePolicy
+from sluice.ports import ConnectionInfo, Page, PageRequest, SourceContext
+
+T = TypeVar("T")
+
+_LONGEST_CURSOR: Final = 4096
+"""Bytes; a cursor stands in the shard's row."""
+_LONGEST_SHOWN: Final = 60
+
+
+class CodeSource:
+    """Asks an instance of the class, a new one for each reading. What it raises that is no error of ours is let through."""
+
+    def __init__(
+        self,
+        source: declared.CodeSource,
+        info: ConnectionInfo | None,
+        policy: StagePolicy,
+        restraint_of: Callable[[str], Restraint],
+        include: Path,
+    ) -> None:
+        """Import the class; raise `SpecInvalid` if there is none, or if it has no `pages`. Nothing is asked of it yet."""
+        self._source = source
+        self._policy = policy
+        self._restraint = restraint_of((info.host if info else None) or source.code)
+        self._class = load(source.code, include, "source.code")
+        if not isinstance(self._class, type) or not callable(getattr(self._class, "pages", None)):
+            raise SpecInvalid([f"source.code: {source.code} is no class with a method `pages`: see the protocol Source"])
+        self._context = SourceContext(info, source.options, policy, self._ask)
+        self._splitter = PageSplitter(source.stored_records)
+
+    def now(self) -> datetime | None:
+        """Return the supplier's own time; None if the class has no `now`, or that does not tell."""
+        now = getattr(self._class(self._context), "now", None)
+        return None if now is None else self._aware(now(), "`now` has returned")
+
+    def pages(self, request: PageRequest) -> Iterator[Page]:
+        """Yield the pages behind `request.cursor`, in order, until nothing follows.
+
+        Each is checked before it is yielded: a cursor that would lead back raises `CursorStuck`.
+        """
+        pages = self._class(self._context).pages(request)
+        seen = {self._spelled(request.cursor)}
+        with closing(pages) if hasattr(pages, "close") else nullcontext():
+            following = iter(pages)
+            for page in following:
+                self._check(page)
+                if page.cursor is None:
+                    if next(following, None) is not None:
+                        raise self._wrong("a page follows one without a cursor, which has to be the last: nothing could go on")
+                    yield page
+                    return
+                cursor = self._spelled(page.cursor)
+                if cursor in seen:
+                    raise CursorStuck(f"{self._source.code}: the cursor {cursor[:_LONGEST_SHOWN]} has been there before")
+                seen.add(cursor)
+                yield page
+
+    def _ask(self, call: Callable[[], T]) -> T:
+        def once() -> T:
+            with told("CALL", self._source.code):
+                try:
+                    return call()
+                except (ConnectionError, TimeoutError) as exc:
+                    raise SupplierUnavailable(f"{self._source.code}: {type(exc).__name__}: {exc}") from exc
+
+        within = min(self._policy.timeouts.step, self._policy.no_progress_timeout)
+        return patiently(lambda: self._restraint.ask(once), self._policy.retry, within)
+
+    def _check(self, page: Any) -> None:
+        """See that a page is one."""
+        if not isinstance(page, Page) or not isinstance(page.body, bytes):
+            raise self._wrong(
+                f"`pages` has yielded {type(page).__name__}, and no Page with bytes: make one with Page.of(records)"
+            )
+        if len(page.body) > self._policy.max_body:
+            raise AnswerTooLarge(
+                f"{self._source.code}: a page has {len(page.body)} bytes, and max_body of the stage is {self._policy.max_body}"
+            )
+        try:
+            records = len(self._splitter.split(page.body).records)
+        except AnswerUnusable as exc:
+            raise self._wrong(f"a page has to be a JSON array of records: {exc.message}") from exc
+        if records != page.records:
+            raise self._wrong(f"a page says that it has {page.records} records, and has {records}")
+        self._aware(page.supplied_at, "a page has the time")
+
+    def _spelled(self, cursor: JsonValue) -> str:
+        """Return a cursor as JSON; it has to come back from state as it was."""
+        try:
+            text = json.dumps(cursor, allow_nan=False, sort_keys=True)
+            is_fit = json.loads(text) == cursor and "\\u0000" not in text and len(text.encode()) <= _LONGEST_CURSOR
+        except (TypeError, ValueError, RecursionError):
+            is_fit = False
+        if not is_fit:
+            raise self._wrong(
+                f"the cursor {str(cursor)[:_LONGEST_SHOWN]!r} is nothing that JSON has (lists, no tuples), or has a NUL or "
+                f"more than {_LONGEST_CURSOR} bytes"
+            )
+        return text
+
+    def _aware(self, moment: Any, what: str) -> datetime | None:
+        if moment is None or (isinstance(moment, datetime) and moment.tzinfo is not None):
+            return moment
+        raise self._wrong(f"{what} {str(moment)[:_LONGEST_SHOWN]}, and no datetime with a time zone")
+
+    def _wrong(self, what: str) -> AnswerUnusable:
+        return AnswerUnusable(f"{self._source.code}: {what}")
