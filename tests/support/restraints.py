@@ -1,5 +1,8 @@
 """Restraints whose breaker and slots are in memory: a host and a policy in, what stands before its requests out."""
 
+from pathlib import Path
+
+from sluice.adapters.sources.http.proof import Proofs
 from sluice.adapters.sources.rest.source import RestSource
 from sluice.guard.breaker import SharedBreaker
 from sluice.guard.pacing import Pacing
@@ -7,6 +10,7 @@ from sluice.guard.restraint import Restraint
 from sluice.model import source as declared
 from sluice.model.stage import StagePolicy
 from sluice.ports import BreakerStore, Clock, ConnectionInfo, Metrics, RateStore
+from tests.unit.fakes.access_token_store import MemoryAccessTokenStore
 from tests.unit.fakes.breaker_store import MemoryBreakerStore
 from tests.unit.fakes.clock import FakeClock
 from tests.unit.fakes.metrics import MemoryMetrics
@@ -36,6 +40,21 @@ def lone_restraint(policy: StagePolicy, host: str = "127.0.0.1") -> Restraint:
     return restraint(MemoryBreakerStore(clock), MemoryRateStore(clock), clock, policy=policy, host=host)
 
 
-def lone_source(source: declared.RestSource, info: ConnectionInfo, policy: StagePolicy) -> RestSource:
+def lone_source(
+    source: declared.RestSource, info: ConnectionInfo, policy: StagePolicy, proofs: Proofs | None = None
+) -> RestSource:
     """Return a JSON API that one such worker asks."""
-    return RestSource(source, info, policy, lambda host: lone_restraint(policy, host))
+    proofs = proofs or lone_proofs()
+    return RestSource(
+        source,
+        info,
+        policy,
+        lambda host: lone_restraint(policy, host),
+        lambda endpoint: proofs.open(source.auth, info, endpoint, policy),
+    )
+
+
+def lone_proofs(include: Path = Path()) -> Proofs:
+    """Return what such a worker proves by who asks."""
+    clock = FakeClock()
+    return Proofs(MemoryAccessTokenStore(clock), clock, include)
