@@ -10,6 +10,7 @@ from sluice.cli.boundary import bounded
 from sluice.cli.commands.database import db
 from sluice.cli.commands.doctor import doctor
 from sluice.cli.commands.garbage import gc
+from sluice.cli.commands.new import new
 from sluice.cli.commands.publications import publications
 from sluice.cli.commands.reconcile import reconcile
 from sluice.cli.commands.review import review
@@ -60,6 +61,7 @@ def build_app(airflow: Callable[[], Connections]) -> typer.Typer:
         configure_logs(verbose=verbose)
         context.obj = Session(airflow=airflow, verbose=verbose, debug=debug)
 
+    app.command(rich_help_panel=_WORK)(bounded(new))
     app.command(rich_help_panel=_WORK)(bounded(validate))
     app.command("try", rich_help_panel=_WORK)(bounded(try_spec))
     app.command("run", rich_help_panel=_WORK)(bounded(run_command))

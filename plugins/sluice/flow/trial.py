@@ -22,7 +22,7 @@ from sluice.mapping.mapper import MappedChunk, Mapper
 from sluice.mapping.pages import PageSplitter
 from sluice.mapping.traces import rows_in
 from sluice.model.run import Failure, Mode, Origin, RunRequest
-from sluice.model.shard import ShardPlan
+from sluice.model.shard import ShardPlan, some_of
 from sluice.model.spec import SyncSpec
 from sluice.model.trial import Comparison, Hint, Trial, TrialQuestion, TrialReject, TrialRow
 from sluice.ports import DiffScope, PageRequest, Services, ShardQuestion, Source
@@ -32,8 +32,6 @@ _SUPPLIER: Final = (SupplierUnavailable, SupplierRefused, AnswerUnusable)
 
 _NO_TARGET: Final = (TargetUnavailable, ConnectionInvalid, SchemaOutdated)
 """Why there may be nothing to compare with, which takes nothing from the rest."""
-
-_KEYS_NAMED: Final = 5
 
 
 def try_spec(services: Services, spec: SyncSpec, question: TrialQuestion) -> Trial:
@@ -99,8 +97,8 @@ def _chosen(spec: SyncSpec, plans: list[ShardPlan], question: TrialQuestion) -> 
     for plan in plans:
         if plan.key == question.shard:
             return plan
-    named = ", ".join(plan.key for plan in plans[:_KEYS_NAMED]) + (" …" if len(plans) > _KEYS_NAMED else "")
-    raise UsageInvalid(f"{spec.sync} has no shard {question.shard!r}; its {len(plans):,} shards: {named}")
+    there = some_of([plan.key for plan in plans])
+    raise UsageInvalid(f"{spec.sync} has no shard {question.shard}; its shards: {there}")
 
 
 @dataclass

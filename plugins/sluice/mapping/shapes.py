@@ -30,6 +30,12 @@ def paths_in(documents: Iterable[Any]) -> list[tuple[str, ...]]:
     return list(found)
 
 
+def lists_in(document: Any) -> list[str]:
+    """Return where the lists of a document stand, keys joined by dots; lists are not looked into."""
+    paths = paths_in([document])
+    return [".".join(path) for path in paths if isinstance(_at(document, path), list)]
+
+
 def has_path(document: Any, path: Sequence[str]) -> bool:
     """Whether something, if only null, stands at a path of a document."""
     for key in path:
@@ -50,6 +56,12 @@ def missing(path: Sequence[str], documents: Sequence[Any], what: str) -> str | N
     wanted = ".".join(path)
     meant = _meant(wanted, there)
     return f"no {what} has `{wanted}`" + (f"; did you mean `{meant}`?" if meant else "") + f"; there are: {_named(there)}"
+
+
+def _at(document: Any, path: Sequence[str]) -> Any:
+    for key in path:
+        document = document[key]
+    return document
 
 
 def _gather(document: Any, above: tuple[str, ...], found: dict[tuple[str, ...], None]) -> None:

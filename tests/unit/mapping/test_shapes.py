@@ -1,0 +1,41 @@
+"""Paths of records, and which one a wrong path may have meant."""
+
+import pytest
+
+from sluice.mapping import shapes
+
+RECORDS = [{"id": 1, "geo": {"lat": 2, "lon": None}, "tags": [{"x": 1}]}, {"id": 2, "empty": {}}]
+
+
+def test_paths_in_records() -> None:
+    """All that stands below objects, in order; lists and empty objects are values."""
+    assert shapes.paths_in(RECORDS) == [("id",), ("geo", "lat"), ("geo", "lon"), ("tags",), ("empty",)]
+
+
+@pytest.mark.parametrize(
+    ("path", "problem"),
+    [
+        ("geo.lon", None),
+        ("geo", None),
+        ("location.LAT", "did you mean `geo.lat`?; there are: id, geo.lat, geo.lon, tags, empty"),
+        ("tag", "did you mean `tags`?; there are: id, geo.lat"),
+        ("price", "no record has `price`; there are: id"),
+        ("id.value", "no record has `id.value`"),
+    ],
+)
+def test_a_path_that_leads_nowhere(path: str, problem: str | None) -> None:
+    """Null is something; what is missing in all records is named, with what ends or is spelled alike."""
+    told = shapes.missing(path.split("."), RECORDS, "record")
+    assert told is None if problem is None else problem in (told or "")
+
+
+def test_records_without_end_are_named_in_part() -> None:
+    """A hint stays short whatever the supplier sends."""
+    told = shapes.missing(["y"], [{f"x{number}": 1 for number in range(1000)}], "record")
+    assert (told or "").endswith("and 960 more")
+    assert "there are: nothing" in (shapes.missing(["y"], [7], "answer") or "")
+
+
+def test_what_is_not_json_is_left_out() -> None:
+    """A damaged record says nothing about paths."""
+    assert shapes.decoded([b'{"a": 1}', b'{"a": NaN}', b"[" * 100_000]) == [{"a": 1}]
