@@ -42,6 +42,7 @@
     │   │   └── ReviewWaiting       a person has yet to decide
     │   ├── DecisionRefused         an answer that may not be given about this review, or not by this person
     │   ├── NotUndoable             a publication that cannot be taken back, or not any more
+    │   ├── RawDataGone             a run whose raw data is not kept any more, or cannot be mapped again
     │   ├── TargetMismatch          the table differs from what the spec declares
     │   ├── WaitedInVain            the run of the same request did not end in time
     │   ├── RunIncomplete           a run that ended failed, or with shards missing
@@ -275,6 +276,12 @@ class DecisionRefused(Permanent):
 
 class NotUndoable(Permanent):
     """The publication cannot be taken back."""
+
+
+class RawDataGone(Permanent):
+    """What a run has fetched is not kept any more, so it cannot be mapped again."""
+
+    scope = Scope.SHARD
 
 
 class TargetMismatch(Permanent):

@@ -55,7 +55,7 @@ def test_a_filled_form(spec: SyncSpec) -> None:
         ({"window_start": START, "window_end": START}, "window_end"),
         ({"window_start": "yesterday", "window_end": END}, "window_start"),
         ({"window_start": "2026-01-01T00:00:00", "window_end": END}, "window_start"),
-        ({"mode": "replay"}, "mode"),
+        ({"mode": "rollback-all"}, "mode"),
         ({"review": "never"}, "review"),
         ({"shards": [7]}, "shards"),
         ({"force": "perhaps"}, "force"),
@@ -69,9 +69,9 @@ def test_what_makes_no_sense_is_refused_by_name(spec: SyncSpec, params: dict[str
 
 
 def test_a_sync_that_cannot_increment_does_not_offer_it(spec: SyncSpec) -> None:
-    """Without a watermark field the form has one mode."""
+    """Without a watermark field the form has no such mode."""
     plain = spec.model_copy(update={"source": spec.source.model_copy(update={"watermark": None})})
-    assert params_form(plain)["mode"].schema["enum"] == [None, "full"]
+    assert params_form(plain)["mode"].schema["enum"] == [None, "full", "replay"]
 
 
 @pytest.mark.parametrize("moment", [None, START, END, "2026-01-31 23:59:59.123456-05:30", "2026-01-31T00:00:00.000Z"])

@@ -109,6 +109,7 @@ ASKED: dict[str, Asked] = {
     "PostgresRunStore.reach": Asked((a_run(), Step.SETTLE), NotFound),
     "PostgresRunStore.recent": Asked((None, [], 9), []),
     "PostgresRunStore.renew": Asked((a_run(), MINUTE), NotFound),
+    "PostgresShardStore.adopt": Asked((a_run(), NOW), NotFound),
     "PostgresShardStore.checkpoint": Asked((SHARD, a_pointer(shard=PARIS), MINUTE), NotFound),
     "PostgresShardStore.claim": Asked((RUN, PARIS), NotFound),
     "PostgresShardStore.claim_next": Asked((RUN,), None),

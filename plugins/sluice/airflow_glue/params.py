@@ -7,7 +7,7 @@ from airflow.sdk import Param
 from pydantic import ValidationError
 
 from sluice.errors import UsageInvalid
-from sluice.model.run import SYNC_MODES, Mode, Origin, ReviewMode, RunRequest, parse_window
+from sluice.model.run import ASKED_MODES, Mode, Origin, ReviewMode, RunRequest, parse_window
 from sluice.model.spec import SyncSpec
 
 _RUN: Final = "What to bring in"
@@ -22,7 +22,7 @@ _MOMENT: Final = (
 
 def params_form(spec: SyncSpec) -> dict[str, Param]:
     """Return the params of a sync's DAG; left as they are, they ask for what the schedule asks for."""
-    modes = list(SYNC_MODES) if spec.can_increment else [Mode.FULL]
+    modes = [mode for mode in ASKED_MODES if mode is not Mode.INCREMENTAL or spec.can_increment]
     unused = "" if spec.uses_window else " Leave it empty: nothing that this sync asks its supplier depends on a window."
     form = {
         "mode": Param(
@@ -31,7 +31,15 @@ def params_form(spec: SyncSpec) -> dict[str, Param]:
             enum=[None, *(mode.value for mode in modes)],
             section=_RUN,
             description="incremental: what changed since the last publication. full: everything, and what is gone is deleted. "
+            "replay: nothing is fetched; what another run has fetched is mapped again. "
             f"Empty: {'incremental' if spec.can_increment else 'full'}.",
+        ),
+        "replays": Param(
+            None,
+            type=["null", "string"],
+            maxLength=300,
+            section=_RUN,
+            description="For mode replay: the id of the run whose raw data is mapped again, as `sluice runs` lists it.",
         ),
         "window_start": _moment("Only what the supplier dates at or after this moment. Needs a window_end." + unused),
         "window_end": _moment("Only what the supplier dates before this moment. Needs a window_start." + unused),
@@ -85,6 +93,7 @@ def run_request(spec: SyncSpec, params: Mapping[str, Any], origin: Origin) -> Ru
             shards=tuple(params.get("shards") or ()),
             review=params.get("review") or ReviewMode.POLICY,
             force=params.get("force") or False,
+            replays=params.get("replays") or None,
             origin=origin,
         )
     except ValidationError as error:

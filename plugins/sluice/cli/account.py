@@ -80,6 +80,7 @@ def draw_account(console: Console, account: Account) -> None:
                 ("follows" if run.is_following else "result of", run.follows),
                 ("mode", run.mode),
                 ("takes back", f"publication {run.undoes}" if run.undoes is not None else None),
+                ("maps again", f"what run {run.replays} has fetched" if run.replays is not None else None),
                 ("window", f"{run.window.start.isoformat()} to {run.window.end.isoformat()}" if run.window else None),
                 ("began", run.created_at),
                 ("ended", run.finished_at),

@@ -11,6 +11,7 @@ from sluice.errors import NotFound, NotUndoable, UsageInvalid
 from sluice.flow.before_images import undone_publication
 from sluice.flow.digest import content_digest
 from sluice.flow.pinned_spec import pinned_spec
+from sluice.flow.raw_data import replayable
 from sluice.guard.log_level import logged_from
 from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
 from sluice.model.base import RunId, Token
@@ -27,7 +28,7 @@ def admit(services: Services, request: RunRequest, run_id: RunId) -> Run:
     """Validate the request, ask for its flight and pin the spec. A run that was admitted before looks how things stand now.
 
     One that takes a publication back gets the spec that publication was made with. See `guard.flight` for what becomes of a
-    run. Raises `SpecInvalid`, `UsageInvalid` or `NotUndoable`.
+    run. Raises `SpecInvalid`, `UsageInvalid`, `NotUndoable`, or `NotFound` and `RawDataGone` for what is to be replayed.
     """
     present = _admitted(services, run_id)
     if present is not None:
@@ -35,6 +36,8 @@ def admit(services: Services, request: RunRequest, run_id: RunId) -> Run:
     spec = _spec(services, request)
     policy = services.policy(spec.stage)
     mode = mode_of(spec, request)
+    if request.replays is not None:
+        request = request.model_copy(update={"replays": replayable(services, request, request.replays)})
     spec_json = spec.model_dump_json().encode()
     spec_hash = hashlib.sha256(spec_json).hexdigest()
     now = services.clock.now()
@@ -53,6 +56,7 @@ def admit(services: Services, request: RunRequest, run_id: RunId) -> Run:
             review=request.review,
             force=request.force,
             undoes=request.undoes,
+            replays=request.replays,
             spec_hash=spec_hash,
             transformer_version=spec.version,
             origin=request.origin,
@@ -112,6 +116,7 @@ def request_key(spec: SyncSpec, mode: Mode, request: RunRequest, spec_hash: str)
         "review": request.review,
         "spec": spec_hash,
         **({} if request.undoes is None else {"undoes": request.undoes}),
+        **({} if request.replays is None else {"replays": request.replays}),
     }
     digest = hashlib.sha256(json.dumps(work, sort_keys=True).encode()).hexdigest()
     return f"{spec.stage}:{spec.tenant}:{spec.sync}:{spec.version}:{digest[:32]}"
@@ -135,6 +140,10 @@ def mode_of(spec: SyncSpec, request: RunRequest) -> Mode:
         raise UsageInvalid("a run takes a publication back if it names one and its mode is rollback, and not otherwise")
     if request.undoes is not None and (request.window is not None or request.shards):
         raise UsageInvalid("a publication is taken back as a whole: without a window, without shards")
+    if (request.replays is None) is (request.mode is Mode.REPLAY):
+        raise UsageInvalid("a run maps what another has fetched if it names that run and its mode is replay, and not otherwise")
+    if request.replays is not None and request.window is not None:
+        raise UsageInvalid("a replay maps what is stored, whatever its time: run it without a window")
     if request.mode is Mode.INCREMENTAL and not spec.can_increment:
         raise UsageInvalid(f"{spec.sync} declares no source.watermark, so it can only run in mode full")
     if request.window is not None and not spec.uses_window:

@@ -15,7 +15,7 @@ import structlog
 from structlog.contextvars import bound_contextvars
 
 from sluice import log_events
-from sluice.errors import Fenced, NoProgress, Permanent, Scope, SluiceError
+from sluice.errors import Fenced, NoProgress, Permanent, RawDataGone, Scope, SluiceError
 from sluice.flow.bounds import Bounds
 from sluice.flow.digest import content_digest
 from sluice.flow.entering import entered_for_a_shard, heartbeat_of
@@ -88,6 +88,11 @@ class _Fetching:
 
     def go_on(self) -> None:
         """Bring in page after page until none follows."""
+        if self._run.replays is not None:
+            raise RawDataGone(
+                f"what run {self._run.replays} has fetched of shard {self.shard.key} was lost or damaged, and a replay asks no "
+                "supplier: run the sync in mode full instead"
+            )
         spec = pinned_spec(self._services, self._run)
         source = self._services.source(spec, self._policy)
         self._bounds = Bounds(self._run, spec, self._services.clock)

@@ -21,7 +21,7 @@ from sluice.model.base import RunId, ShardKey
 from sluice.model.ledger import Outcome, Publication
 from sluice.model.lifecycle import APPROVALS, WAITING_VERDICTS, RunStatus, ShardStatus, Step, Verdict
 from sluice.model.review import Review
-from sluice.model.run import Run
+from sluice.model.run import Mode, Run
 from sluice.model.shard import Shard
 from sluice.model.spec import SyncSpec
 from sluice.ports import Publishing, Services, Target
@@ -154,8 +154,11 @@ def _close_dead_letters(services: Services, run: Run, arrived: set[ShardKey]) ->
 
 
 def _advance_watermarks(services: Services, run: Run, spec: SyncSpec, arrived: list[Shard]) -> None:
-    """Let incremental fetching go on behind what is published now; not for a failed shard, nor past what a window left out."""
-    if run.window is not None or not spec.can_increment:
+    """Let incremental fetching go on behind what is published now; not for a failed shard, nor past what a window left out.
+
+    A replay tells nothing of the supplier.
+    """
+    if run.window is not None or run.mode is Mode.REPLAY or not spec.can_increment:
         return
     moved = _moved(mark_order(spec), services.watermarks.of(run.sync), arrived)
     if moved:

@@ -5,8 +5,8 @@ from typing import Final
 import structlog
 
 from sluice import log_events
-from sluice.errors import UsageInvalid
-from sluice.flow.entering import entered
+from sluice.errors import RawDataGone, UsageInvalid
+from sluice.flow.entering import Entry, entered
 from sluice.flow.pinned_spec import pinned_spec
 from sluice.flow.shard_plans import all_shards, question_of
 from sluice.model.base import RunId
@@ -25,13 +25,15 @@ def plan_shards(services: Services, run_id: RunId) -> list[Shard]:
     """Plan the run's shards and return them by key; those that exist stay as they are.
 
     A run for which there is nothing new to be cut into shards has succeeded. Raises `UsageInvalid` if the run asks for shards
-    that there are not, and what `all_shards` raises.
+    that there are not, what `all_shards` raises, and `RawDataGone` for a replay.
     """
     with entered(services, run_id, Step.SHARD) as entry:
         run = entry.run
         standing = services.shards.of(run_id)
         if run.status is RunStatus.SUCCEEDED:
             return standing
+        if run.replays is not None:
+            return _adopted(services, entry)
         spec = pinned_spec(services, run)
         if standing and spec.sharding is not None and spec.sharding.kind in _PLANNED_ONCE:
             return standing
@@ -43,6 +45,16 @@ def plan_shards(services: Services, run_id: RunId) -> list[Shard]:
         if not shards:
             services.runs.end(run, RunEvent.SUCCEED)
         return shards
+
+
+def _adopted(services: Services, entry: Entry) -> list[Shard]:
+    """Return the shards of the run that is replayed, as they were fetched."""
+    run = entry.run
+    shards = services.shards.adopt(run, services.clock.now() + entry.policy.artifact_ttl)
+    if not shards:
+        raise RawDataGone(f"what run {run.replays} has fetched is not kept any more")
+    log.info(log_events.SHARDS_ADOPTED, shards=len(shards), replays=run.replays)
+    return shards
 
 
 def _wanted(plans: list[ShardPlan], run: Run) -> list[ShardPlan]:

@@ -1,7 +1,7 @@
 """What a run knows of itself: task state, written synchronously at checkpoints."""
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from sluice.model.artifact import ArtifactKind, Pointer
@@ -62,6 +62,13 @@ class ShardStore(Protocol):
 
     def plan(self, run: Run, plans: Sequence[ShardPlan], watermarks: Mapping[ShardKey, str]) -> list[Shard]:
         """Insert the shards, `pending`; those that exist stay as they are. Return all shards of the run by key."""
+
+    def adopt(self, run: Run, expires_at: datetime) -> list[Shard]:
+        """Give a replay the shards of the run it replays: those it asks for that were fetched to their end, `pending`.
+
+        Their raw chunks are the run's own from then on, and kept until `expires_at` at least. One of which a chunk is not kept
+        any more is left out; those that exist stay as they are. Return all shards of the run by key.
+        """
 
     def of(self, run: RunId) -> list[Shard]:
         """Return the run's shards, ordered by key."""
@@ -150,7 +157,10 @@ class DeadLetterStore(Protocol):
         """Open a dead letter for each reject, or count one more attempt of an open one of the same object."""
 
     def close(self, run: Run, keys: Sequence[ObjectKey]) -> int:
-        """Close the open dead letters of objects of the run's sync that came right; return how many there were."""
+        """Close the open dead letters of objects of the run's sync that came right; return how many there were.
+
+        A replay, whose data may be old, closes those alone that it has recorded, or the run that it replays.
+        """
 
     def open_for(self, sync: str, limit: int) -> list[DeadLetter]:
         """Return open dead letters, newest first."""

@@ -55,7 +55,8 @@ class MemoryDeadLetterStore:
         with self._memory.lock:
             self._memory.still_run(run.id, run.token)
             for index, letter in enumerate(self._memory.dead_letters):
-                if _is_open(letter, run.sync) and letter.reject.key in keys:
+                is_known = run.replays is None or letter.run in (run.replays, run.id)
+                if _is_open(letter, run.sync) and letter.reject.key in keys and is_known:
                     self._memory.dead_letters[index] = letter.model_copy(update={"status": DeadLetterStatus.CLOSED})
                     closed += 1
         return closed

@@ -1,11 +1,11 @@
 """Shards in memory."""
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from sluice.errors import IllegalTransition
-from sluice.model.artifact import Pointer
+from sluice.model.artifact import ArtifactKind, Pointer
 from sluice.model.base import RunId, ShardKey, Token
 from sluice.model.lifecycle import SHARD_TRANSITIONS, RunStatus, ShardEvent, ShardStatus, advance, sources
 from sluice.model.run import Failure, Mode, Run
@@ -36,6 +36,29 @@ class MemoryShardStore:
                 )
                 self._memory.shards.setdefault((run.id, plan.key), shard)
             return self._memory.of_run(run.id)
+
+    def adopt(self, run: Run, expires_at: datetime) -> list[Shard]:
+        """Give a replay the shards that were fetched to their end, with their raw chunks."""
+        memory = self._memory
+        with memory.lock:
+            memory.still_run(run.id, run.token)
+            for shard in memory.of_run(RunId(run.replays or "")):
+                raws = [
+                    pointer
+                    for ref, pointer in memory.pointers.items()
+                    if (ref.run, ref.shard, ref.kind) == (shard.run, shard.key, ArtifactKind.RAW)
+                ]
+                is_asked = shard.exhausted and (not run.shards or shard.key in run.shards)
+                if not is_asked or len(raws) < shard.chunks or (run.id, shard.key) in memory.shards:
+                    continue
+                fetched = {"run": run.id, "status": ShardStatus.PENDING, "epoch": 0, "watermark": None, "high_mark": None}
+                fresh = {"attempt": 0, "token": Token(0), "failure": None, "progress_at": memory.clock.now()}
+                memory.shards[run.id, shard.key] = shard.model_copy(update=fetched | fresh)
+                for raw in raws:
+                    until = None if raw.expires_at is None else max(raw.expires_at, expires_at)
+                    ref = raw.ref.model_copy(update={"run": run.id})
+                    memory.put(raw.model_copy(update={"ref": ref, "expires_at": until}))
+            return memory.of_run(run.id)
 
     def of(self, run: RunId) -> list[Shard]:
         """Return the run's shards, ordered by key."""

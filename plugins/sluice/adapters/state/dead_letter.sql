@@ -34,9 +34,10 @@ order by met.raw_artifact, met.raw_frame, met.raw_index
 on conflict (sync, raw_artifact, raw_frame, raw_index) where status = 'open' and object_key is null do nothing
 
 -- name: close
--- Close the open dead letters of some objects.
+-- Close the open dead letters of some objects; a replay closes those alone that it or the run it replays has opened.
 update sluice_state.dead_letter set status = 'closed'
 where sync = %(sync)s and status = 'open' and object_key = any(%(keys)s)
+    and (%(replays)s::text is null or run in (%(replays)s, %(run)s))
 
 -- name: open_for
 -- Open dead letters of a sync, newest first.

@@ -41,7 +41,8 @@ class PostgresDeadLetterStore:
         """Close the open dead letters of objects that came right; return how many there were."""
         with self._database.transaction() as connection:
             flights.still_run(connection, run.id, run.token)
-            return connection.execute(_SQL["close"], {"sync": run.sync, "keys": [storable(key) for key in keys]}).rowcount
+            facts = {"sync": run.sync, "run": run.id, "replays": run.replays, "keys": [storable(key) for key in keys]}
+            return connection.execute(_SQL["close"], facts).rowcount
 
     def open_for(self, sync: str, limit: int) -> list[DeadLetter]:
         """Return open dead letters, newest first."""

@@ -1,7 +1,7 @@
 """The shards of runs and their checkpoints: `sluice_state.shard` behind the port `ShardStore`."""
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import psycopg
@@ -10,7 +10,7 @@ from psycopg.types.json import Jsonb
 
 from sluice.adapters.postgres import Transactions
 from sluice.adapters.queries import Queries
-from sluice.adapters.state import flights, journal, pointers
+from sluice.adapters.state import flights, handover, journal, pointers
 from sluice.adapters.state.columns import failure_columns, failure_facts, failure_from_row
 from sluice.adapters.state.versions import Row, Versioned
 from sluice.errors import IllegalTransition, NotFound
@@ -45,6 +45,13 @@ class PostgresShardStore:
                 },
             )
             journal.note_run(connection, run.id, "plan", run.status, shards=len(planned))
+            return _of(connection, run.id)
+
+    def adopt(self, run: Run, expires_at: datetime) -> list[Shard]:
+        """Give a replay the shards that the run it replays has fetched; `Fenced` on an older run token."""
+        with self._database.transaction() as connection:
+            flights.still_run(connection, run.id, run.token)
+            handover.replay(connection, run, expires_at)
             return _of(connection, run.id)
 
     def of(self, run: RunId) -> list[Shard]:

@@ -15,18 +15,27 @@ from sluice.cli.progress import RunProgress
 from sluice.cli.session import AsJson, Session, session_of
 from sluice.errors import UsageInvalid
 from sluice.model.airflow_names import dag_id_of
-from sluice.model.base import ShardKey
+from sluice.model.base import RunId, ShardKey
 from sluice.model.lifecycle import FINAL_RUN_STATUSES, RunStatus
-from sluice.model.run import SYNC_MODES, Mode, Origin, ReviewMode, Run, RunRequest, parse_window
+from sluice.model.run import ASKED_MODES, SYNC_MODES, Mode, Origin, ReviewMode, Run, RunRequest, parse_window
 
 _SECONDS_BETWEEN_LOOKS: Final = 2.0
 _RECENT: Final = 100
 
 
 def sync_mode(written: str) -> Mode:
-    """Return the mode that was asked for; what takes a publication back is none to run a sync in."""
-    if written not in SYNC_MODES:
-        raise typer.BadParameter(f"{written!r} is not one of {', '.join(SYNC_MODES)}")
+    """Return the mode that was asked for; what looks at no supplier is none to run a sync in."""
+    return _one_of(SYNC_MODES, written)
+
+
+def asked_mode(written: str) -> Mode:
+    """Return the mode that was asked for, which may be to map once more what another run has fetched."""
+    return _one_of(ASKED_MODES, written)
+
+
+def _one_of(modes: tuple[Mode, ...], written: str) -> Mode:
+    if written not in modes:
+        raise typer.BadParameter(f"{written!r} is not one of {', '.join(modes)}")
     return Mode(written)
 
 
@@ -39,11 +48,12 @@ def run(
     mode: Annotated[
         Mode | None,
         typer.Option(
-            parser=sync_mode,
-            metavar=f"[{'|'.join(SYNC_MODES)}]",
+            parser=asked_mode,
+            metavar=f"[{'|'.join(ASKED_MODES)}]",
             help="Default: incremental where the sync can, else full.",
         ),
     ] = None,
+    of: Annotated[str | None, typer.Option(metavar="RUN", help="With --mode replay: whose raw data is mapped again.")] = None,
     shards: Annotated[str | None, typer.Option(metavar="A,B", help="Only these shards; nothing is deleted then.")] = None,
     window_start: Annotated[str | None, typer.Option(metavar="TIME", help="Such as 2026-01-31T00:00:00Z.")] = None,
     window_end: Annotated[str | None, typer.Option(metavar="TIME", help="The first moment outside.")] = None,
@@ -60,6 +70,8 @@ def run(
     request is at work, this one waits, and ends as that one does. Ends with 3 if a review waits for a person, with 4 if some
     shards failed and the others were published.
 
+    With --mode replay no supplier is asked: what the run named by --of has fetched is mapped again, as the spec has it now.
+
     Example: sluice run hotels --inline --shards tokyo
     """
     session = session_of(context)
@@ -71,6 +83,7 @@ def run(
         shards=_shards(shards),
         review=review,
         force=force,
+        replays=None if of is None else RunId(of),
         origin=Origin(),
     )
     if inline and wait:
@@ -166,6 +179,8 @@ def _conf(request: RunRequest) -> dict[str, Any]:
     conf: dict[str, Any] = {"review": request.review.value}
     if request.mode is not None:
         conf["mode"] = request.mode.value
+    if request.replays is not None:
+        conf["replays"] = request.replays
     if request.force:
         conf["force"] = True
     if request.shards:

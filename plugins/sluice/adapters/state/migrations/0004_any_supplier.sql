@@ -1,8 +1,8 @@
 -- A shard remembers the supplier's own time when it was begun, above which no watermark goes; a run may map once more what
 -- another has fetched; and all workers share one access token per client, of which only one at a time asks for the next.
 --
--- Whoever adopts what another run has fetched has the locks of his own lease and run, then locks the other run for share: nobody
--- who has that one's lock waits for a newer run's.
+-- Whoever replays a run has the locks of his own lease and run, then locks that run: nobody who has an older run's lock waits for
+-- a newer run's.
 
 alter table sluice_state.shard
     add column until timestamptz,
