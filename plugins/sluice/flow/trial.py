@@ -16,13 +16,16 @@ from sluice.errors import (
     UsageInvalid,
 )
 from sluice.flow.admission import mode_of
+from sluice.flow.bounds import Bounds
 from sluice.flow.shard_plans import all_shards
 from sluice.mapping import shapes
 from sluice.mapping.mapper import MappedChunk, Mapper
 from sluice.mapping.pages import PageSplitter
 from sluice.mapping.traces import rows_in
-from sluice.model.run import Failure, Mode, Origin, RunRequest
-from sluice.model.shard import ShardPlan, some_of
+from sluice.model.base import RunId, Token
+from sluice.model.lifecycle import RunStatus, ShardStatus, Step
+from sluice.model.run import Failure, Mode, Origin, ReviewMode, Run, RunRequest
+from sluice.model.shard import Shard, ShardPlan, some_of
 from sluice.model.spec import SyncSpec
 from sluice.model.trial import Comparison, Hint, Trial, TrialQuestion, TrialReject, TrialRow
 from sluice.ports import DiffScope, PageRequest, Services, ShardQuestion, Source
@@ -46,16 +49,14 @@ def try_spec(services: Services, spec: SyncSpec, question: TrialQuestion) -> Tri
     wanted = ShardQuestion(mode=mode, window=question.window, begun_at=services.clock.now(), marks=marks)
     plans = all_shards(services, spec, wanted)
     plan = _chosen(spec, plans, question)
-    asked = PageRequest(
-        shard=plan.params,
-        cursor=None,
-        watermark=marks.get(plan.key),
-        window_start=question.window.start if question.window else None,
-        window_end=question.window.end if question.window else None,
+    run = _run(spec, mode, wanted)
+    bounds = Bounds(run, spec, services.clock)
+    shard = Shard(
+        run=run.id, key=plan.key, params=plan.params, status=ShardStatus.PENDING, watermark=marks.get(plan.key), token=run.token
     )
     fetched = _Fetched(spec.source.stored_records)
-    fetched.take(services.source(spec, policy), asked, question.limit)
-    mapped = Mapper(spec).map_chunk([fetched.page()], "trial", lambda _: {})
+    asked = fetched.take(services.source(spec, policy), bounds, shard, question.limit)
+    mapped = Mapper(spec, bounds.until, bounds.supplied_at).map_chunk([fetched.page()], "trial", lambda _: {})
     comparison, incomparable, failure = _compared(services, spec, plan, mapped)
     documents = shapes.decoded(fetched.records)
     return Trial(
@@ -65,8 +66,8 @@ def try_spec(services: Services, spec: SyncSpec, question: TrialQuestion) -> Tri
         shard=plan.key,
         params=plan.params,
         shards=len(plans),
-        watermark=asked.watermark,
-        until=asked.until,
+        watermark=asked.watermark if asked else None,
+        until=asked.until if asked else None,
         pages=fetched.pages,
         records=tuple(record.decode(errors="backslashreplace") for record in fetched.records),
         is_cut=fetched.is_cut,
@@ -82,6 +83,28 @@ def try_spec(services: Services, spec: SyncSpec, question: TrialQuestion) -> Tri
         comparison=comparison,
         incomparable=incomparable,
         failure=fetched.failure or failure,
+    )
+
+
+def _run(spec: SyncSpec, mode: Mode, wanted: ShardQuestion) -> Run:
+    """Return the run that this would be, which nobody stores."""
+    return Run(
+        id=RunId("trial"),
+        sync=spec.sync,
+        stage=spec.stage,
+        tenant=spec.tenant,
+        request_key="trial",
+        mode=mode,
+        window=wanted.window,
+        shards=(),
+        review=ReviewMode.POLICY,
+        spec_hash="",
+        transformer_version=spec.version,
+        origin=Origin(),
+        status=RunStatus.RUNNING,
+        step=Step.FETCH,
+        token=Token(0),
+        created_at=wanted.begun_at,
     )
 
 
@@ -116,11 +139,13 @@ class _Fetched:
     is_cut: bool = False
     failure: Failure | None = None
 
-    def take(self, source: Source, asked: PageRequest, limit: int) -> None:
-        """Take pages until there are as many records as were asked for."""
-        splitter = PageSplitter(self.place)
+    def take(self, source: Source, bounds: Bounds, shard: Shard, limit: int) -> PageRequest | None:
+        """Take pages until there are as many records as were asked for; return what was asked, if it came to that."""
+        splitter, asked = PageSplitter(self.place), None
         try:
+            asked = bounds.request(shard, source)
             for page in source.pages(asked):
+                bounds.take(page)
                 self.first = page.body if self.first is None else self.first
                 self.pages += 1
                 found = [bytes(raw) for raw in splitter.split(page.body).records]
@@ -129,9 +154,10 @@ class _Fetched:
                 self.is_cut = len(found) > wanted or (len(found) == wanted and page.cursor is not None)
                 self.ends_early = self.pages == 1 and page.cursor is None
                 if len(self.records) == limit:
-                    return
+                    break
         except _SUPPLIER as error:
             self.failure = Failure.of(error)
+        return asked
 
     def page(self) -> bytes:
         """Return a page with these records alone."""

@@ -31,7 +31,9 @@ def paths_in(documents: Iterable[Any]) -> list[tuple[str, ...]]:
 
 
 def lists_in(document: Any) -> list[str]:
-    """Return where the lists of a document stand, keys joined by dots; lists are not looked into."""
+    """Return where the lists of a document stand, keys joined by dots, nothing for its root; lists are not looked into."""
+    if isinstance(document, list):
+        return [""]
     paths = paths_in([document])
     return [".".join(path) for path in paths if isinstance(_at(document, path), list)]
 

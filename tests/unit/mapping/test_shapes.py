@@ -36,6 +36,13 @@ def test_records_without_end_are_named_in_part() -> None:
     assert "there are: nothing" in (shapes.missing(["y"], [7], "answer") or "")
 
 
+def test_lists_in_an_answer() -> None:
+    """Where the records may stand."""
+    assert shapes.lists_in({"data": {"items": [{"tags": []}], "n": 1}, "links": [], "x": {}}) == ["data.items", "links"]
+    assert shapes.lists_in([]) == [""]
+    assert shapes.lists_in(None) == []
+
+
 def test_what_is_not_json_is_left_out() -> None:
     """A damaged record says nothing about paths."""
     assert shapes.decoded([b'{"a": 1}', b'{"a": NaN}', b"[" * 100_000]) == [{"a": 1}]

@@ -9,9 +9,10 @@ from msgspec import UNSET, Raw
 from sluice.adapters.sources.http.client import Answer
 from sluice.adapters.sources.http.endpoint import Endpoint
 from sluice.adapters.sources.rest.levels import at, level, planted
+from sluice.adapters.sources.rest.not_json import not_json
 from sluice.adapters.sources.rest.reading import Reading
 from sluice.errors import AnswerNotJson, AnswerUnusable, RecordsMissing, SluiceError, SpecInvalid
-from sluice.mapping import tokens
+from sluice.mapping import shapes, tokens
 from sluice.mapping.pages import PageSplitter
 from sluice.model.source import RestSource
 
@@ -82,7 +83,7 @@ class AnswerReader:
         except RecordsMissing:
             raise self._no_records(answer) from exc
         except (AnswerNotJson, tokens.Unbalanced):
-            raise self._no_json(answer, exc) from exc
+            raise not_json(answer, exc, self._endpoint) from exc
         return Reading(answer, url, records, _told(values))
 
     def _odd_whole(self, answer: Answer) -> SluiceError:
@@ -95,30 +96,24 @@ class AnswerReader:
                 return AnswerUnusable(f"{answer.asked}: {what}", url=answer.shown)
         return self._no_records(answer)
 
-    def _no_json(self, answer: Answer, exc: Exception) -> AnswerNotJson:
-        body = answer.body
-        if not body:
-            what = "the answer is empty"
-        elif isinstance(exc, RecursionError):
-            what = "the answer is nested too deeply"
-        elif "truncated" in str(exc):
-            what = f"the answer is not whole JSON: it ends after {len(body)} bytes"
-        else:
-            what = f"the answer is not JSON: {exc}"
-        said = f", it begins: {self._endpoint.snippet(body)}" if body else ""
-        return AnswerNotJson(f"{answer.asked}: {what} ({answer.content_type}){said}", url=answer.shown, bytes=len(body))
-
     def _no_records(self, answer: Answer) -> RecordsMissing:
         place = (
             f"at `{self._source.records}` (source.records of the spec)"
             if self._records
             else "as a whole (source.records is empty)"
         )
+        lists = [where for document in shapes.decoded([answer.body]) for where in shapes.lists_in(document)]
+        there = f"; lists stand at: {self._endpoint.snippet(', '.join(map(_spelled, lists)))}" if lists else ""
         said = self._endpoint.snippet(answer.body)
         return RecordsMissing(
-            f"{answer.asked}: there is no list of records {place}; the answer begins: {said}",
+            f"{answer.asked}: there is no list of records {place}{there}; the answer begins: {said}",
             url=answer.shown,
+            lists=tuple(lists),
         )
+
+
+def _spelled(place: str) -> str:
+    return place or "the root (source.records empty)"
 
 
 def _path(place: str) -> Path:
