@@ -22,7 +22,7 @@ from tests.support.command_line import CommandLine
 SPECS: Final = Path(__file__).parent / "specs"
 STAGES: Final = """
 stages:
-  slow: {requests_per_second: 8, chunk_bytes: 1, lease_ttl: 3s, heartbeat: 0.5s, log_level: debug}
+  slow: {requests_per_second: 8, chunk_bytes: 1, lease_ttl: 2s, heartbeat: 0.5s, log_level: debug}
 """
 LINES: Final = 40
 PAGES: Final = 6
@@ -146,7 +146,7 @@ def test_it_is_killed_and_gone_on_with_and_asked_for_what_is_new(sync: Sync) -> 
     key = "h{}" if sync.name == "kinto" else "{}"
     expected = {key.format(item["id"]): item["name"] for item in HOTELS}
     assert sync.rows() == expected
-    assert (done["status"], done["mode"]) == ("succeeded", "incremental")
+    assert (done["run"]["status"], done["run"]["mode"]) == ("succeeded", "incremental")
     assert 0 < at_checkpoint <= PAGES
     assert pages <= PAGES + 2 - at_checkpoint
 
