@@ -47,6 +47,7 @@ def test_a_run_goes_on_from_the_checkpoints_of_a_dead_one(stores: Stores, origin
     second = stores.runs.open(a_run("run-2", origin=origin), POLICY)
     adopted = {shard.key: shard for shard in stores.shards.of(second.id)}
     assert {key: shard.status for key, shard in adopted.items()} == {
+        BERN: ShardStatus.PENDING,
         OSLO: ShardStatus.PENDING,
         PARIS: ShardStatus.SUCCEEDED,
         ROME: ShardStatus.PENDING,
@@ -102,7 +103,7 @@ def test_asking_again_outside_airflow_resumes_what_failed(stores: Stores, event:
     worked_on(stores, Origin())
     stores.runs.end(stores.runs.enter(RunId("run-1"), Step.SETTLE, MINUTE), event, FAILURE)
     second = stores.runs.open(a_run("run-2"), POLICY)
-    assert [shard.key for shard in stores.shards.of(second.id)] == [OSLO, PARIS, ROME]
+    assert [shard.key for shard in stores.shards.of(second.id)] == [BERN, OSLO, PARIS, ROME]
 
 
 @pytest.mark.parametrize(("first", "second"), [(AIRFLOW, AIRFLOW), (AIRFLOW, Origin()), (Origin(), AIRFLOW)])
@@ -132,8 +133,17 @@ def test_only_the_newest_earlier_run_counts(stores: Stores) -> None:
     assert stores.shards.of(stores.runs.open(a_run("run-3"), POLICY).id) == []
 
 
-def test_planning_after_a_takeover_adds_what_was_not_handed_over(stores: Stores) -> None:
-    """The sharder's plan fills the gaps and leaves checkpoints alone."""
+def test_a_shard_without_a_fresh_checkpoint_is_handed_over_as_it_was_planned(stores: Stores) -> None:
+    """Values and watermark are those of the plan it belongs to; nothing that was fetched of it counts."""
+    worked_on(stores, Origin())
+    stores.runs.enter(RunId("run-1"), Step.FETCH, OVER)
+    bern = stores.shards.get(stores.runs.open(a_run("run-2"), POLICY).id, BERN)
+    assert (bern.params, bern.watermark, bern.cursor, bern.chunks, bern.epoch) == ({"city": "bern"}, None, None, 0, 0)
+    assert (bern.exhausted, bern.progress_at) == (False, None)
+
+
+def test_planning_after_a_takeover_leaves_checkpoints_alone(stores: Stores) -> None:
+    """Whoever plans once more, such as a worker of an older release, changes nothing that was handed over."""
     worked_on(stores, Origin())
     stores.runs.enter(RunId("run-1"), Step.FETCH, OVER)
     second = stores.runs.open(a_run("run-2"), POLICY)
@@ -142,7 +152,7 @@ def test_planning_after_a_takeover_adds_what_was_not_handed_over(stores: Stores)
     assert (planned[ROME].watermark, planned[ROME].chunks) == ("7", 1)
 
 
-@pytest.mark.parametrize(("event", "adopted"), [(RunEvent.SUCCEED, 0), (RunEvent.END_PARTIAL, 0), (RunEvent.FAIL, 3)])
+@pytest.mark.parametrize(("event", "adopted"), [(RunEvent.SUCCEED, 0), (RunEvent.END_PARTIAL, 0), (RunEvent.FAIL, 4)])
 def test_nothing_is_handed_over_once_a_later_run_of_the_sync_has_published(
     stores: Stores, event: RunEvent, adopted: int
 ) -> None:

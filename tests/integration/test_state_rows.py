@@ -125,7 +125,7 @@ def test_a_takeover_leaves_old_checkpoints_behind(state: Database, rows: psycopg
         shards.checkpoint(moved, a_pointer(shard=key), OVER)
     rows.execute("update sluice_state.shard set progress_at = now() - interval '25 hours' where key = 'paris'")
     runs.open(a_run("run-2"), POLICY)
-    assert [shard.key for shard in shards.of(RunId("run-2"))] == ["rome"]
+    assert [(shard.key, shard.chunks) for shard in shards.of(RunId("run-2"))] == [("paris", 0), ("rome", 1)]
     copied = rows.execute("select shard from sluice_state.artifact where run = 'run-2'").fetchall()
     assert copied == [{"shard": "rome"}]
 

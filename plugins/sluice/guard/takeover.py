@@ -22,7 +22,8 @@ def is_due(earlier: Run, run: Run, dead: Sequence[Run]) -> bool:
     goes on from nobody's.
 
     Handed over is each shard that has made progress within the policy's `takeover`, with its pointers; one that was not
-    finished is pending again. The rest is planned anew. The older run keeps rows of its own, so that it can still be explained.
+    finished is pending again. With them comes the rest of their plan, as it was planned; without any, all is planned anew. The
+    older run keeps rows of its own, so that it can still be explained.
     """
     if run.force:
         return False

@@ -17,6 +17,7 @@ from sluice.model.lifecycle import (
     advance,
 )
 from sluice.model.run import LEFT_UNFINISHED, Failure, Run
+from sluice.model.shard import Shard
 from sluice.model.stage import StagePolicy
 from tests.unit.fakes.memory import Memory
 
@@ -217,11 +218,16 @@ class MemoryRunStore:
 
     def _adopt(self, donor: RunId, run: RunId, fresh: timedelta) -> None:
         memory = self._memory
-        for shard in memory.of_run(donor):
-            if shard.progress_at is None or shard.progress_at <= memory.clock.now() - fresh:
+        plan = memory.of_run(donor)
+        going_on = {s.key for s in plan if s.progress_at is not None and s.progress_at > memory.clock.now() - fresh}
+        for shard in plan if going_on else []:
+            pending = {"run": run, "status": ShardStatus.PENDING, "token": Token(0)}
+            if shard.key not in going_on:
+                kept = shard.model_dump(include={"key", "params", "watermark"})
+                memory.shards[run, shard.key] = Shard.model_validate({**kept, **pending})
                 continue
             status = shard.status if shard.status is ShardStatus.SUCCEEDED else ShardStatus.PENDING
-            anew = {"run": run, "status": status, "failure": None, "token": Token(0), "attempt": 0}
+            anew = {**pending, "status": status, "failure": None, "attempt": 0}
             memory.shards[run, shard.key] = shard.model_copy(update=anew)
             for pointer in list(memory.pointers.values()):
                 ref = pointer.ref
