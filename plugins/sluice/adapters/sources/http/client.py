@@ -110,13 +110,24 @@ class HttpClient:
         """Close the connections."""
         self._wire.close()
 
-    def send(self, request: Request, judged: Callable[[SluiceError], SluiceError] | None = None) -> Answer:
+    def send(
+        self,
+        request: Request,
+        judged: Callable[[SluiceError], SluiceError] | None = None,
+        accepted: Callable[[Answer], Answer] | None = None,
+    ) -> Answer:
         """Return the answer, repeating the request as the policy allows while the supplier is unavailable.
 
         `judged` may know better what a refusal means: it gets the error, with the facts `status` and `said`, and returns the
-        one to raise. Raises `StrayAddress` where the supplier leads to a host that is not allowed.
+        one to raise. `accepted` may know better whether an answer is one: it gets that, and returns or refuses it. Raises
+        `StrayAddress` where the supplier leads to a host that is not allowed.
         """
-        return self._patiently(request, self._answer, judged)
+
+        def take(received: _Received) -> Answer:
+            answer = self._answer(received)
+            return accepted(answer) if accepted else answer
+
+        return self._patiently(request, take, judged)
 
     @contextmanager
     def stream(self, request: Request) -> Iterator[Stream]:

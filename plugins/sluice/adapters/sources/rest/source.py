@@ -1,7 +1,8 @@
 """A JSON API as a source: which pages are wanted in, the pages out, one after the other, as they were received."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from datetime import datetime
 from typing import Final
 
@@ -13,14 +14,17 @@ from sluice.adapters.sources.http.client import Answer, HttpClient
 from sluice.adapters.sources.http.endpoint import Endpoint
 from sluice.adapters.sources.http.proof import proof_of_connection
 from sluice.adapters.sources.http.request import Request
+from sluice.adapters.sources.rest.acceptance import Acceptance
 from sluice.adapters.sources.rest.ahead import AnswersAhead
 from sluice.adapters.sources.rest.answers import AnswerReader
+from sluice.adapters.sources.rest.details import Details
 from sluice.adapters.sources.rest.judging import judge_of
 from sluice.adapters.sources.rest.paging.pager import pager_of
 from sluice.adapters.sources.rest.paging.placing import with_parameter
 from sluice.adapters.sources.rest.paging.stops import stuck
 from sluice.adapters.sources.rest.reading import Reading
 from sluice.adapters.sources.rest.requests import Requests
+from sluice.adapters.sources.rest.templates import values_of
 from sluice.errors import CursorStuck
 from sluice.guard.restraint import Restraint
 from sluice.model import source as declared
@@ -51,6 +55,8 @@ class RestSource:
         self._requests = Requests(source)
         self._reader = AnswerReader(source, self._endpoint)
         self._pager = pager_of(source, self._endpoint)
+        self._acceptance = Acceptance(source.error, self._endpoint)
+        self._details = Details(source.detail, source.records, self._endpoint, policy.max_body) if source.detail else None
 
     def now(self) -> datetime | None:
         """Return the supplier's own time; None if it does not tell."""
@@ -61,13 +67,22 @@ class RestSource:
 
         A page whose cursor would lead back is not yielded: `CursorStuck` is raised in its place.
         """
+        with (
+            HttpClient(self._endpoint, self._policy, self._restraint, self._auth, self._source.allow_hosts) as client,
+            closing(self._listed(request, client)) as pages,
+        ):
+            if self._details is None:
+                yield from pages
+                return
+            yield from self._details.pages(
+                pages, values_of(request), lambda one: client.send(one, accepted=self._acceptance.accept)
+            )
+
+    def _listed(self, request: PageRequest, client: HttpClient) -> Generator[Page]:
         first = self._sized(self._requests.first(request))
         cursor = self._pager.resume(request.cursor)
         trail = {_mark_of(cursor)}
-        with (
-            HttpClient(self._endpoint, self._policy, self._restraint, self._auth, self._source.allow_hosts) as client,
-            AnswersAhead(self._asking(client), getattr(self._source.cursor, "at_once", 1)) as answers,
-        ):
+        with AnswersAhead(self._asking(client), getattr(self._source.cursor, "at_once", 1)) as answers:
             while True:
                 asked = self._pager.request(first, cursor)
                 answer = answers.to(asked, is_first=cursor is None)
@@ -91,7 +106,8 @@ class RestSource:
 
     def _asking(self, client: HttpClient) -> Callable[[Request, bool], Answer]:
         def ask(request: Request, is_first: bool) -> Answer:
-            return client.send(request, None if is_first else judge_of(self._source, request))
+            judged = None if is_first else judge_of(self._source, request)
+            return client.send(request, judged, self._acceptance.accept)
 
         return ask
 

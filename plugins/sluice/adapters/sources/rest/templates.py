@@ -1,5 +1,6 @@
 """Templates of a source: the spec's texts in, with what a request is for; what to ask for out."""
 
+import json
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -18,6 +19,16 @@ Values = Mapping[str, Any]
 _DOT_PARTS: Final = (".", "..")
 
 
+class Listed:
+    """A JSON object as templates see it: members, and nothing else, whatever they are called."""
+
+    def __init__(self, members: Mapping[str, Any]) -> None:
+        self._members = members
+
+    def __getitem__(self, name: str) -> Any:
+        return self._members[name]
+
+
 def _spelled(value: Any) -> Any:
     """Return a value as JSON spells it, where Python spells it otherwise. What is not there stays so, and is refused."""
     if value is None:
@@ -29,8 +40,18 @@ def _quoted(value: Any) -> Any:
     return value if isinstance(value, Undefined) else quote(str(_spelled(value)), safe="")
 
 
+def _told(value: Any) -> Any:
+    """Return a value quoted; refuse one that tells nothing, without which a path leads to something else."""
+    if isinstance(value, Undefined):
+        return value
+    if value is None or not str(value) or isinstance(value, Listed | list):
+        raise ValueError("a value in it is no text or number, or empty")
+    return _quoted(value)
+
+
 _TEXT: Final = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False, finalize=_spelled)
 _PATH: Final = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False, finalize=_quoted)
+_WHOLE_PATH: Final = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False, finalize=_told)
 
 
 class TextTemplate:
@@ -49,10 +70,10 @@ class TextTemplate:
 class PathTemplate:
     """A path of the spec, each value in it quoted, so that no value can lead elsewhere."""
 
-    def __init__(self, place: str, text: str, problems: list[str]) -> None:
-        """Compile it; what is wrong with it goes to `problems`."""
+    def __init__(self, place: str, text: str, problems: list[str], *, is_whole: bool = False) -> None:
+        """Compile it; what is wrong with it goes to `problems`. A path that has to be whole takes no empty value."""
         self.place = place
-        self._template = _compiled(_PATH, place, text, problems)
+        self._template = _compiled(_WHOLE_PATH if is_whole else _PATH, place, text, problems)
 
     def render(self, values: Values) -> str:
         """Return the path; raise `SpecInvalid` if it cannot be rendered, or leads elsewhere."""
@@ -70,6 +91,11 @@ def values_of(request: PageRequest) -> Values:
         "watermark": request.watermark or "",
         "until": request.until or "",
     }
+
+
+def listed(record: bytes) -> Any:
+    """Return what templates see of a record: texts, whole numbers, other numbers as they are spelled, lists, members."""
+    return json.loads(record, object_hook=Listed, parse_float=str, parse_constant=str)
 
 
 def _compiled(environment: ImmutableSandboxedEnvironment, place: str, text: str, problems: list[str]) -> Template:
