@@ -109,7 +109,7 @@ def _compiled(environment: ImmutableSandboxedEnvironment, place: str, text: str,
 def _rendered(place: str, template: Template, values: Values) -> str:
     try:
         return template.render(values)
-    except (TemplateError, TypeError, ValueError, ArithmeticError) as exc:
+    except (TemplateError, TypeError, ValueError, LookupError, ArithmeticError) as exc:
         raise SpecInvalid([f"{place}: cannot be rendered: {exc}; known: {', '.join(_names(values))}"]) from exc
 
 
