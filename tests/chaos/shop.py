@@ -40,6 +40,8 @@ class Shop(ThreadingHTTPServer):
         self.asked: list[Asked] = []
         self.trouble: Callable[[Asked], int | None] = lambda _: None
         """Called before each answer: a status is answered with it. It may take its time."""
+        self.reads: Callable[[str], Any] = str
+        """How it understands the times, or whatever grows, by which it is asked."""
 
     @property
     def connection(self) -> ConnectionInfo:
@@ -52,11 +54,14 @@ class Shop(ThreadingHTTPServer):
 
     def answer(self, asked: Asked) -> dict[str, Any]:
         """Return a page, ordered as the things changed; `since` is inclusive, `until` is not."""
-        since, until = asked.since or "", asked.until or "9"
-        found = [thing for thing in self.things[asked.region] if since <= thing["updated_at"] < until]
-        found.sort(key=lambda thing: (thing["updated_at"], str(thing.get("id"))))
+        found = [thing for thing in self.things[asked.region] if self._is_wanted(thing["updated_at"], asked)]
+        found.sort(key=lambda thing: (str(thing["updated_at"]), str(thing.get("id"))))
         following = asked.offset + PAGE
         return {"things": found[asked.offset : following], "next": following if following < len(found) else None}
+
+    def _is_wanted(self, changed: Any, asked: Asked) -> bool:
+        at = self.reads(str(changed))
+        return (not asked.since or self.reads(asked.since) <= at) and (not asked.until or at < self.reads(asked.until))
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing of those who were killed in the middle of a conversation."""
