@@ -44,7 +44,7 @@
     │   ├── NotUndoable             a publication that cannot be taken back, or not any more
     │   ├── RawDataGone             a run whose raw data is not kept any more, or cannot be mapped again
     │   ├── TargetMismatch          the table differs from what the spec declares
-    │   ├── WaitedInVain            the run of the same request did not end in time
+    │   ├── WaitedInVain            another run of the request, or a supplier's pause, did not end in time
     │   ├── RunIncomplete           a run that ended failed, or with shards missing
     │   ├── ShardsFailed            shards that could not be brought in
     │   ├── StackFailed             a service of the local stack did not come up, or went down
@@ -289,7 +289,7 @@ class TargetMismatch(Permanent):
 
 
 class WaitedInVain(Permanent):
-    """Another run of the same request did not end within the stage's wait_timeout."""
+    """What was waited for, another run or a supplier, did not come within the stage's wait_timeout."""
 
 
 class RunIncomplete(Permanent):

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -106,21 +107,37 @@ class DrivenAirflow:
         with create_session() as session:
             session.query(TaskInstance).filter_by(dag_id=dag_id, run_id=run_id, task_id=task_id).one().max_tries = 0
 
-    def let_it_look_again(self, dag_id: str, run_id: str, task_id: str) -> None:
-        """Let the time be over after which a task that waits is called again."""
-        from datetime import timedelta
-
+    def let_it_look_again(
+        self, dag_id: str, run_id: str, task_id: str, map_index: int = -1, *, began_ago: timedelta | None = None
+    ) -> None:
+        """Let the time be over after which a task that waits is called again; and let all its waits have begun so long ago."""
         from airflow.models.taskinstance import TaskInstance
         from airflow.models.taskreschedule import TaskReschedule
         from airflow.sdk import timezone
         from airflow.utils.session import create_session
 
         with create_session() as session:
-            instance = session.query(TaskInstance).filter_by(dag_id=dag_id, run_id=run_id, task_id=task_id).one()
+            facts = {"dag_id": dag_id, "run_id": run_id, "task_id": task_id, "map_index": map_index}
+            instance = session.query(TaskInstance).filter_by(**facts).one()
+            waits = session.query(TaskReschedule).filter_by(ti_id=instance.id).order_by(TaskReschedule.id.desc()).all()
+            assert waits[0].reschedule_date > timezone.utcnow()
+            waits[0].reschedule_date = timezone.utcnow() - timedelta(seconds=1)
+            if began_ago is not None:
+                waits[-1].start_date = timezone.utcnow() - began_ago
+
+    def looks_again_at(self, dag_id: str, run_id: str, task_id: str, map_index: int = -1) -> datetime:
+        """Return when a task that waits is called again."""
+        from airflow.models.taskinstance import TaskInstance
+        from airflow.models.taskreschedule import TaskReschedule
+        from airflow.utils.session import create_session
+
+        with create_session() as session:
+            facts = {"dag_id": dag_id, "run_id": run_id, "task_id": task_id, "map_index": map_index}
+            instance = session.query(TaskInstance).filter_by(**facts).one()
             waits = session.query(TaskReschedule).filter_by(ti_id=instance.id).order_by(TaskReschedule.id.desc()).first()
             assert waits is not None
-            assert waits.reschedule_date > timezone.utcnow()
-            waits.reschedule_date = timezone.utcnow() - timedelta(seconds=1)
+            due: datetime = waits.reschedule_date
+            return due
 
     def names(self, dag_id: str, run_id: str) -> dict[str, list[str]]:
         """Return the names of the mapped tasks, as the UI shows them."""

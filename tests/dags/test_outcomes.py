@@ -12,12 +12,16 @@ from sluice.errors import (
     FlightTaken,
     OutcomeUnknown,
     Permanent,
+    RateLimited,
     Retryable,
     ShardsFailed,
     SluiceError,
+    SupplierResting,
     SupplierUnavailable,
 )
 from tests.support.nouns import MINUTE
+
+DUE = datetime(2999, 1, 1, tzinfo=UTC)
 
 
 def leaves(kind: type[SluiceError]) -> list[type[SluiceError]]:
@@ -45,6 +49,36 @@ def test_several_failed_shards_are_tried_again_if_one_of_them_is_worth_it() -> N
     """A group of shards is retried where a repetition may bring in one of them."""
     assert outcome_of(ShardsFailed("why", is_retryable=True)) is TaskOutcome.RETRY
     assert outcome_of(ShardsFailed("why", is_retryable=False)) is TaskOutcome.FAIL
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RateLimited("later", retry_after=400, until=DUE),
+        SupplierResting("it failed too often", until=DUE),
+        ShardsFailed("a waits, b failed", is_retryable=False, until=DUE),
+    ],
+)
+def test_a_supplier_is_waited_for_without_a_worker(error: SluiceError) -> None:
+    """Until it may be asked again and a moment longer; what else failed in a group is looked at after that."""
+    assert outcome_of(error) is TaskOutcome.WAIT
+    with pytest.raises(AirflowRescheduleException) as waits, airflow_outcomes():
+        raise error
+    assert DUE < waits.value.reschedule_date < DUE + timedelta(seconds=10)
+
+
+def test_a_pause_counts_from_now_on() -> None:
+    """Where nobody noted its end before."""
+    before = datetime.now(UTC) + timedelta(seconds=400)
+    with pytest.raises(AirflowRescheduleException) as waits, airflow_outcomes():
+        raise RateLimited("later", retry_after=400)
+    assert before < waits.value.reschedule_date < datetime.now(UTC) + timedelta(seconds=410)
+
+
+@pytest.mark.parametrize("error", [RateLimited("it does not say until when"), SupplierResting("nor does this")])
+def test_a_pause_without_an_end_is_a_retry(error: SluiceError) -> None:
+    """What says nothing of when costs a try."""
+    assert outcome_of(error) is TaskOutcome.RETRY
 
 
 @pytest.mark.parametrize(

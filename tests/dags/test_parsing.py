@@ -8,7 +8,19 @@ import pytest
 
 from tests.support.servers import PROJECT
 
-HEAVY = {"pandas", "great_expectations", "boto3", "botocore", "pyarrow", "psycopg", "fastapi", "urllib3", "httpx2", "numpy", "alembic"}
+HEAVY = {
+    "pandas",
+    "great_expectations",
+    "boto3",
+    "botocore",
+    "pyarrow",
+    "psycopg",
+    "fastapi",
+    "urllib3",
+    "httpx2",
+    "numpy",
+    "alembic",
+}
 
 PROBE = """
 import sys, time

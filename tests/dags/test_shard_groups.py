@@ -1,11 +1,20 @@
 """Shards in groups: each worked on by itself, helped with by others, and answered for by its own group."""
 
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 
 import pytest
 
 from sluice.airflow_glue.shard_groups import fetch_group, spread, transform_group
-from sluice.errors import AnswerNotJson, Fenced, ShardsFailed, StateUnavailable, SupplierUnavailable
+from sluice.errors import (
+    AnswerNotJson,
+    Fenced,
+    RateLimited,
+    ShardsFailed,
+    StateUnavailable,
+    SupplierResting,
+    SupplierUnavailable,
+)
 from sluice.model.base import RunId, ShardKey
 from sluice.model.lifecycle import RunStatus, ShardStatus, Step
 from sluice.model.shard import Shard
@@ -87,6 +96,26 @@ def test_a_group_is_worth_retrying_if_one_of_its_shards_is(error: Exception) -> 
     with pytest.raises(ShardsFailed) as caught:
         bench.fetch_group("a", "b", "c")
     assert caught.value.facts["is_retryable"]
+
+
+def test_a_pause_holds_back_the_whole_group() -> None:
+    """Once a supplier sends one shard away none is asked for, neither its own nor another group's; all wait until then."""
+    bench = Bench(["a", "b", "c", "d"])
+    due = datetime(2026, 1, 1, tzinfo=UTC)
+    bench.errors |= {"a": AnswerNotJson("no JSON"), "b": RateLimited("later", retry_after=400, until=due)}
+    with pytest.raises(ShardsFailed, match=r"2 of 3 shards failed: a: .*; b: .*; 1 more wait") as caught:
+        bench.fetch_group("a", "b", "c")
+    assert bench.fetched == []
+    assert caught.value.facts["until"] == due
+    assert caught.value.facts["shards"] == ["a", "b", "c"]
+
+
+def test_a_group_that_met_a_pause_while_helping_is_done() -> None:
+    """It helps no further, and the pause is the matter of whose shard it was."""
+    bench = Bench(["a", "b", "c", "d"])
+    bench.errors["c"] = SupplierResting("it failed too often", until=datetime(2026, 1, 1, tzinfo=UTC))
+    assert [shard.key for shard in bench.fetch_group("a", "b")] == ["a", "b"]
+    assert bench.fetched == ["a", "b"]
 
 
 def test_an_error_of_the_whole_run_stops_the_group_at_once() -> None:

@@ -1,5 +1,6 @@
 """Sluice's errors in, Airflow's retry, wait, fail and skip out: the only place that maps one to the other."""
 
+import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -11,12 +12,14 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleExcept
 
 from sluice import log_events
 from sluice.errors import Fenced, FlightTaken, OutcomeUnknown, Permanent, Retryable, ShardsFailed, SluiceError
+from sluice.guard.retries import due_at
 
 log: Final = structlog.get_logger()
 
 _SHORTEST_WAIT: Final = timedelta(seconds=5)
 _LONGEST_WAIT: Final = timedelta(minutes=5)
-"""A lease ends by the state database's clock; should that one be behind Airflow's, nobody may go round in circles."""
+"""Bounds on waits for another run: a lease ends by the state database's clock; should that one be behind Airflow's, nobody may
+go round in circles."""
 
 
 class TaskOutcome(Enum):
@@ -39,16 +42,28 @@ OUTCOMES: Final[tuple[tuple[type[SluiceError], TaskOutcome], ...]] = (
 
 
 def outcome_of(error: SluiceError) -> TaskOutcome:
-    """Return what an error means for the attempt that raised it; several failed shards mean what their errors mean."""
+    """Return what an error means for the attempt that raised it; several failed shards mean what their errors mean.
+
+    While one of them waits for its supplier, the others wait with it: what they mean is looked at after that.
+    """
+    if due_at(error, datetime.now(UTC)) is not None:
+        return TaskOutcome.WAIT
     if isinstance(error, ShardsFailed) and error.facts.get("is_retryable"):
         return TaskOutcome.RETRY
     return next(outcome for kind, outcome in OUTCOMES if isinstance(error, kind))
 
 
-def _looked_at_again(expires_at: datetime) -> datetime:
-    """Return when to look: at the end of a lease, which another clock than this one's told."""
+def _called_again(error: SluiceError) -> datetime:
+    """Return when to call the task again, and tell what it waits for."""
     now = datetime.now(UTC)
-    return min(max(expires_at, now + _SHORTEST_WAIT), now + _LONGEST_WAIT)
+    due = due_at(error, now)
+    if due is None:  # a lease, of which another clock than this one has told
+        until: datetime = min(max(error.facts["expires_at"], now + _SHORTEST_WAIT), now + _LONGEST_WAIT)
+        log.info(log_events.FLIGHT_AWAITED, owner=error.facts["owner"], until=until.isoformat(), message=error.message)
+        return until
+    until = max(due, now) + _SHORTEST_WAIT * random.uniform(0.2, 1)  # noqa: S311  who was sent away together comes back apart
+    log.info(log_events.SUPPLIER_AWAITED, until=until.isoformat(), message=error.message)
+    return until
 
 
 @contextmanager
@@ -61,9 +76,7 @@ def airflow_outcomes() -> Iterator[None]:
             case TaskOutcome.RETRY:
                 raise
             case TaskOutcome.WAIT:
-                until = _looked_at_again(error.facts["expires_at"])
-                log.info(log_events.FLIGHT_AWAITED, owner=error.facts["owner"], until=until.isoformat(), message=error.message)
-                raise AirflowRescheduleException(until) from error  # type: ignore[no-untyped-call]
+                raise AirflowRescheduleException(_called_again(error)) from error  # type: ignore[no-untyped-call]
             case TaskOutcome.FAIL:
                 raise AirflowFailException(f"{type(error).__name__}: {error}") from error
             case TaskOutcome.SKIP:

@@ -1,12 +1,14 @@
 """Shards are spread over mapped tasks here, and the shards of one task worked on, each by itself."""
 
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import Final
 
 import structlog
 
 from sluice import log_events
 from sluice.errors import Fenced, OutcomeUnknown, Retryable, Scope, ShardsFailed, SluiceError
+from sluice.guard.retries import due_at
 from sluice.model.base import RunId, ShardKey
 from sluice.model.lifecycle import ShardStatus
 from sluice.model.shard import Shard, some_of
@@ -29,21 +31,22 @@ def fetch_group(store: ShardStore, run: RunId, keys: Sequence[ShardKey], fetch: 
     """Fetch the group's shards, then help the other groups with theirs; raise `ShardsFailed` naming each that failed.
 
     A group answers for its own shards: those that another one took meanwhile are looked at again at the end, and taken
-    over unless they came in. So a helper that dies leaves nothing behind.
+    over unless they came in. So a helper that dies leaves nothing behind. Once a supplier asks for a pause, none of them is
+    asked for any more.
     """
     if len(keys) == 1:
         return [fetch(keys[0])]
     pass_ = _Pass(fetch)
     for key in keys:
-        if store.get(run, key).status is not ShardStatus.RUNNING:
+        if not pass_.pauses and store.get(run, key).status is not ShardStatus.RUNNING:
             pass_.work_on(key)
-    while (other := store.claim_next(run)) is not None:
+    while not pass_.pauses and (other := store.claim_next(run)) is not None:
         pass_.help_with(other.key)
     for key in keys:
-        if key not in pass_.failed and not _is_fetched(store.get(run, key)):
+        if not pass_.pauses and key not in pass_.failed and not _is_fetched(store.get(run, key)):
             pass_.work_on(key)
-    pass_.finish(len(keys))
     state = _state(store, run)
+    pass_.finish(len(keys), [key for key in keys if key not in pass_.failed and not _is_fetched(state[key])])
     return [state[key] for key in keys]
 
 
@@ -70,14 +73,15 @@ class _Pass:
     def __init__(self, work: Work) -> None:
         self._work = work
         self.failed: dict[ShardKey, Exception] = {}
+        self.pauses: list[datetime] = []
+        """From when on suppliers may be asked again that asked for a pause, or are left alone."""
 
     def work_on(self, key: ShardKey) -> None:
         """Work on a shard of this group, and remember its failure; what concerns the whole run is raised at once."""
         try:
             self._work(key)
         except SluiceError as error:
-            if error.scope is Scope.RUN:
-                raise
+            self._note(error)
             self.failed[key] = error
         except Exception as error:
             log.exception(log_events.SHARD_FAILED, shard=key)
@@ -90,20 +94,29 @@ class _Pass:
         except Fenced:
             log.info(log_events.SHARD_TAKEN_BACK, shard=key)
         except SluiceError as error:
-            if error.scope is Scope.RUN:
-                raise
+            self._note(error)
         except Exception:
             log.exception(log_events.SHARD_FAILED, shard=key)
 
-    def finish(self, shards: int) -> None:
-        """Raise `ShardsFailed` if any of so many shards failed."""
-        if self.failed:
-            named = some_of([f"{key}: {type(error).__name__}: {error}" for key, error in self.failed.items()], "; ")
-            raise ShardsFailed(
-                f"{len(self.failed)} of {shards} shards failed: {named}",
-                shards=list(self.failed),
-                is_retryable=any(_is_retryable(error) for error in self.failed.values()),
-            )
+    def _note(self, error: SluiceError) -> None:
+        if error.scope is Scope.RUN:
+            raise error
+        due = due_at(error, datetime.now(UTC))
+        if due is not None:
+            self.pauses.append(due)
+
+    def finish(self, shards: int, left: Sequence[ShardKey] = ()) -> None:
+        """Raise `ShardsFailed` if any of so many shards failed, or was left for later; `until` if one of them has to wait."""
+        if not self.failed and not left:
+            return
+        named = some_of([f"{key}: {type(error).__name__}: {error}" for key, error in self.failed.items()], "; ")
+        waiting = f"; {len(left)} more wait for their supplier" if left else ""
+        raise ShardsFailed(
+            f"{len(self.failed)} of {shards} shards failed: {named or 'none'}{waiting}",
+            shards=[*self.failed, *left],
+            is_retryable=bool(left) or any(_is_retryable(error) for error in self.failed.values()),
+            until=min(self.pauses, default=None),
+        )
 
 
 def _state(store: ShardStore, run: RunId) -> dict[ShardKey, Shard]:

@@ -11,6 +11,7 @@ from airflow.sdk import get_current_context
 from airflow.sdk.configuration import conf
 
 from sluice.airflow_glue.outcomes import airflow_outcomes
+from sluice.airflow_glue.patience import patience
 from sluice.airflow_glue.run_ids import run_id_of
 from sluice.guard.log_level import drop_quiet
 from sluice.model.base import RunId
@@ -59,7 +60,7 @@ def working(step: Step, include: Path) -> Iterator[Workplace]:
     bound = structlog.contextvars.bound_contextvars(run=run_id, step=step.value, attempt=context["ti"].try_number)
     opened = open_services(settings(include), AirflowConnections(), AirflowMetrics(), airflow_url())
     _let_stages_set_the_level()
-    with airflow_outcomes(), bound, opened as services, rebuilding(services):
+    with airflow_outcomes(), bound, opened as services, patience(services, run_id, context), rebuilding(services):
         yield Workplace(services=services, run_id=run_id, context=context)
 
 

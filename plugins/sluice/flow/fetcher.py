@@ -3,19 +3,23 @@
 Whatever the source raises, the complete pages of the open chunk are checkpointed first, so that no page is asked for twice.
 Then the shard fails, with the error's name for whoever looks; who has tries left claims it again and goes on from its cursor.
 What the stores raise, `Fenced` above all, passes without a second try: the next claim reads the row again.
+
+Where the supplier does not know the cursor any more, the shard begins again at once, in a new epoch; and once more, each time
+that it has come further than before.
 """
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, Final, Self
 
 import structlog
 from structlog.contextvars import bound_contextvars
 
 from sluice import log_events
-from sluice.errors import Fenced, NoProgress, Permanent, RawDataGone, Scope, SluiceError
+from sluice.errors import CursorExpired, Fenced, NoProgress, Permanent, RawDataGone, Scope, SluiceError
 from sluice.flow.bounds import Bounds
 from sluice.flow.digest import content_digest
 from sluice.flow.entering import entered_for_a_shard, heartbeat_of
@@ -23,6 +27,7 @@ from sluice.flow.pinned_spec import pinned_spec
 from sluice.flow.progress import ToldProgress
 from sluice.guard.heartbeat import Heartbeat
 from sluice.guard.log_level import logged_from
+from sluice.guard.retries import DUE, due_at
 from sluice.model.artifact import ArtifactKind, ArtifactRef
 from sluice.model.base import RunId, ShardKey
 from sluice.model.lifecycle import ShardStatus, Step
@@ -40,24 +45,52 @@ def fetch(services: Services, run_id: RunId, shard_key: ShardKey) -> Shard:
     policy = services.policy(run.stage)
     bound = bound_contextvars(**run.log_context, shard=shard_key, step=str(Step.FETCH))
     with bound, logged_from(policy.log_level):
-        shard = services.shards.claim(run_id, shard_key)
-        if shard.exhausted or shard.status is not ShardStatus.RUNNING:
-            return shard
-        log.info(log_events.SHARD_CLAIMED, attempt=shard.attempt, pages=shard.pages, records=shard.records)
-        pulse = heartbeat_of(services, run, shard, Step.FETCH, policy)
-        fetching = _Fetching(services, run, policy, shard, pulse)
-        try:
-            with pulse:
-                fetching.go_on()
-        except SluiceError as error:
-            if error.scope is not Scope.SHARD and not isinstance(error, Permanent):
+        shard, reached = services.shards.claim(run_id, shard_key), 0
+        while not shard.exhausted and shard.status is ShardStatus.RUNNING:
+            log.info(log_events.SHARD_CLAIMED, attempt=shard.attempt, pages=shard.pages, records=shard.records)
+            pulse = heartbeat_of(services, run, shard, Step.FETCH, policy)
+            fetching = _Fetching(services, run, policy, shard, pulse)
+            try:
+                with pulse:
+                    fetching.go_on()
+            except SluiceError as error:
+                if isinstance(error, CursorExpired) and fetching.shard.pages > reached:
+                    reached = fetching.shard.pages
+                    shard = _begun_again(services, fetching.shard, error)
+                    continue
+                if error.scope is not Scope.SHARD and not isinstance(error, Permanent):
+                    raise
+                _give_up(services, run, fetching.shard, policy, error)
                 raise
-            services.shards.fail(fetching.shard, Failure.of(error))
-            log.warning(log_events.SHARD_FAILED, error=type(error).__name__, message=error.message)
-            raise
-        shard = fetching.shard
-        log.info(log_events.SHARD_FETCHED, chunks=shard.chunks, pages=shard.pages, records=shard.records)
+            shard = fetching.shard
+            log.info(log_events.SHARD_FETCHED, chunks=shard.chunks, pages=shard.pages, records=shard.records)
         return shard
+
+
+def _begun_again(services: Services, shard: Shard, error: CursorExpired) -> Shard:
+    """Return the shard, claimed in a new epoch: what was fetched of it counts no more, as nobody knows what follows it."""
+    services.redos.fetch_again(shard.key, shard)
+    log.warning(log_events.SHARD_BEGUN_AGAIN, epoch=shard.epoch + 1, pages=shard.pages, message=error.message)
+    return services.shards.claim(shard.run, shard.key)
+
+
+def _give_up(services: Services, run: Run, shard: Shard, policy: StagePolicy, error: SluiceError) -> None:
+    """Note why the shard failed. While Airflow waits until its supplier may be asked again, the run keeps its flight."""
+    now = services.clock.now()
+    due = due_at(error, now)
+    failure = Failure.of(error)
+    if due is not None:
+        error.facts[DUE] = due
+        how = "Airflow asks again then" if run.origin.is_airflow else "run it again then"
+        failure = Failure(
+            error=failure.error,
+            message=f"{error.message} Not before {due:%Y-%m-%dT%H:%M:%SZ}: {how}, from the last checkpoint on.",
+        )
+    services.shards.fail(shard, failure)
+    log.warning(log_events.SHARD_FAILED, error=failure.error, message=failure.message)
+    if due is not None and run.origin.is_airflow:
+        wait = min(max(due - now, timedelta(0)), policy.wait_timeout)
+        services.shards.renew(shard, wait + policy.lease_ttl + policy.gap(run.origin))
 
 
 @dataclass
@@ -160,6 +193,7 @@ class _Fetching:
                     "cursor": pages[-1].cursor if pages else self.shard.cursor,
                     "exhausted": exhausted,
                     **self._bounds.columns,
+                    "high_mark": (pages[-1].mark if pages else None) or self.shard.high_mark,
                     "chunks": self.shard.chunks + 1,
                     "pages": self.shard.pages + len(pages),
                     "records": self.shard.records + records,

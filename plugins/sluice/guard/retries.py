@@ -12,13 +12,19 @@ import structlog
 from stamina.instrumentation import RetryDetails, set_on_retry_hooks
 
 from sluice import log_events
-from sluice.errors import RateLimited, Retryable, SupplierResting
+from sluice.errors import RateLimited, Retryable, SluiceError, SupplierResting
 from sluice.model.stage import RetryPolicy
 
 T = TypeVar("T")
 
 LONGEST_PAUSE: Final = timedelta(minutes=5)
 """A supplier that asks for a longer pause (and one above the policy's cap) gets it by giving the worker up."""
+
+DUE: Final = "until"
+"""The fact of an error that says when to ask again."""
+
+_LONGEST_WISH: Final = timedelta(days=365)
+"""Whoever asks for more is not waited for anyway."""
 
 _log = structlog.get_logger(__name__)
 
@@ -51,14 +57,25 @@ def patiently(call: Callable[[], T], retry: RetryPolicy, within: timedelta) -> T
 def pause_asked_for(header: str | None, now: datetime) -> float | None:
     """Return the seconds a Retry-After header asks for, given as seconds or as a date; None if it says nothing usable.
 
-    `now` is the supplier's own clock (its Date header) where known, so that a worker's wrong clock does no harm.
+    What is over, as a date in the past or a negative number, asks for none. `now` is the supplier's own clock (its Date
+    header) where known, so that a worker's wrong clock does no harm.
     """
     if header is None:
         return None
-    if re.fullmatch(r"\s*\d{1,9}(\.\d{1,9})?\s*", header, re.ASCII):
-        return float(header)
+    if re.fullmatch(r"\s*-?\d{1,15}(\.\d{1,15})?\s*", header, re.ASCII):
+        return max(0.0, float(header))
     then = http_date(header)
     return None if then is None else max(0.0, (then - now).total_seconds())
+
+
+def due_at(error: Exception, now: datetime) -> datetime | None:
+    """Return from when on what raised the error may be repeated, where that is known; None otherwise."""
+    if not isinstance(error, SluiceError):
+        return None
+    until: datetime | None = error.facts.get(DUE)
+    if until is None and isinstance(error, RateLimited) and error.retry_after is not None:
+        return now + timedelta(seconds=min(error.retry_after, _LONGEST_WISH.total_seconds()))
+    return until
 
 
 def http_date(header: str | None) -> datetime | None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from sluice.errors import RateLimited, Retryable, SluiceError, SupplierRefused, SupplierResting, SupplierUnavailable
-from sluice.guard.retries import patiently, pause_asked_for
+from sluice.guard.retries import due_at, patiently, pause_asked_for
 from sluice.model.stage import RetryPolicy
 
 NOW = datetime(2024, 1, 1, 12, tzinfo=UTC)
@@ -135,8 +135,13 @@ def test_two_stages_wait_no_longer_than_each_declares() -> None:
         (format_datetime(NOW + timedelta(minutes=2), usegmt=True), 120),
         ("Mon, 01 Jan 2024 12:00:30 -0000", 30),
         (format_datetime(NOW - timedelta(days=1), usegmt=True), 0),
-        ("-5", None),
+        ("-5", 0),
+        ("-0.5", 0),
+        ("99999999999", 99999999999),
         ("soon", None),
+        ("--5", None),
+        ("1,5", None),
+        ("nan", None),
         ("", None),
         ("1e9", None),
         ("٣", None),
@@ -145,6 +150,25 @@ def test_two_stages_wait_no_longer_than_each_declares() -> None:
 def test_reads_both_forms_of_retry_after(header: str | None, pause: float | None) -> None:
     """Seconds and dates are understood; nonsense is no wish."""
     assert pause_asked_for(header, NOW) == pause
+
+
+@pytest.mark.parametrize(
+    ("error", "due"),
+    [
+        (RateLimited(retry_after=90), NOW + timedelta(seconds=90)),
+        (RateLimited(retry_after=0), NOW),
+        (RateLimited(retry_after=1e15), NOW + timedelta(days=365)),
+        (RateLimited(), None),
+        (SupplierResting(until=NOW + timedelta(minutes=1)), NOW + timedelta(minutes=1)),
+        (SupplierResting(), None),
+        (RateLimited(retry_after=90, until=NOW), NOW),
+        (SupplierUnavailable(), None),
+        (ValueError("a bug"), None),
+    ],
+)
+def test_knows_from_when_on_a_call_may_be_repeated(error: Exception, due: datetime | None) -> None:
+    """A pause counts from now on unless its end was noted already, a rest has its own end, and all else says nothing."""
+    assert due_at(error, NOW) == due
 
 
 @given(st.text(max_size=40))
