@@ -205,8 +205,8 @@ class CsvFormat(Frozen):
     @classmethod
     def _known_encoding(cls, encoding: str) -> str:
         try:
-            b"".decode(encoding)
-        except (LookupError, UnicodeError, ValueError):
+            "a".encode(encoding)
+        except (LookupError, ValueError):
             raise ValueError(f"{encoding!r} is no encoding such as utf-8, latin-1 or cp1252") from None
         return encoding
 

@@ -63,16 +63,16 @@ class CsvLines:
     """Reads lines of one dialect."""
 
     def __init__(self, declared: CsvFormat) -> None:
-        delimiter, quote = re.escape(declared.delimiter), re.escape(declared.quote or "")
-        quoted = f"{quote}[^{quote}]*+(?:{quote}{quote}[^{quote}]*+)*+{quote}[^{delimiter}\n]*+"
-        bare = f"[^{delimiter}{quote}\n][^{delimiter}\n]*+"
-        value = f"(?:{quoted}|{bare}|)" if quote else f"[^{delimiter}\n]*+"
-        line = f"{value}(?:{delimiter}{value})*+"
+        comma = re.escape(declared.delimiter)
+        bare, quoted, value = f"[^{comma}\n]*+", "", f"[^{comma}\n]*+"
+        if declared.quote is not None:
+            quote = re.escape(declared.quote)
+            quoted = f"{quote}[^{quote}]*+(?:{quote}{quote}[^{quote}]*+)*+{quote}"
+            value = f"(?:{quoted}[^{comma}\n]*+|(?!{quote}){bare})"
+        line = f"{value}(?:{comma}{value})*+"
         self._line = re.compile(f"{line}\n".encode())
         self._last = re.compile(f"{line}\\Z".encode())
-        self._value = re.compile(
-            f"(?:({quote}[^{quote}]*+(?:{quote}{quote}[^{quote}]*+)*+{quote})([^{delimiter}]*+)|([^{delimiter}]*+))({delimiter}|\\Z)"
-        )
+        self._value = re.compile(f"(?:({quoted})([^{comma}]*+)|([^{comma}]*+))({comma}|\\Z)")
         self._delimiter, self._quote = declared.delimiter, declared.quote
         self._columns = declared.columns
 
@@ -121,7 +121,7 @@ class CsvLines:
 
     def _values(self, line: str) -> list[str | None] | None:
         """Return the values of a line, None for those that are empty and not quoted; None if it breaks the rules of quotes."""
-        if not self._quote or self._quote not in line:
+        if self._quote is None or self._quote not in line:
             return [value or None for value in line.split(self._delimiter)]
         quote = self._quote
         values: list[str | None] = []

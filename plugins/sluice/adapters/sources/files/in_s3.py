@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 
 from sluice.adapters.s3_client import s3_client
 from sluice.adapters.sources.files.storage import StoredFile
+from sluice.adapters.sources.telling import told
 from sluice.errors import ConnectionInvalid, CursorExpired, ShardsUnusable, SluiceError, SupplierRefused, SupplierUnavailable
 from sluice.guard.restraint import Restraint
 from sluice.model.stage import StagePolicy
@@ -97,7 +98,11 @@ class S3Files:
             token = {"ContinuationToken": answer["NextContinuationToken"]}
 
     def _asked(self, name: str, call: Callable[[], T]) -> T:
-        return self._restraint.ask(lambda: self._translated(name, call))
+        def once() -> T:
+            with told("S3", f"{self._bucket}/{name}"):
+                return self._translated(name, call)
+
+        return self._restraint.ask(once)
 
     def _translated(self, name: str, call: Callable[[], T]) -> T:
         """Return what boto returns; raise Sluice's errors for its own, without what the store says: it may repeat secrets."""

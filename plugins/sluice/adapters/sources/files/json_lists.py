@@ -11,6 +11,7 @@ from sluice.errors import RecordsMissing
 _STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _SCALAR: Final = re.compile(rb'[^ \t\r\n,\[\]{}":]++')
 _GAP: Final = re.compile(rb'(?:[^"\[\]{}]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+', re.DOTALL)
+_OPENINGS: Final = frozenset(bytes([sign]) for sign in b'{["-0123456789tfn')
 _CLOSERS: Final = {b"{": b"}", b"[": b"]"}
 
 
@@ -46,6 +47,8 @@ class _Walk:
 
     def enter(self, path: Sequence[str]) -> None:
         """Go to the first record of the list."""
+        if self.sign() not in _OPENINGS:
+            self.stumble("a JSON document")
         for key in path:
             if self.sign() != b"{":
                 self._miss(path)
@@ -77,11 +80,8 @@ class _Walk:
         self._window.refuse(f"there is {self.sign()!r} in place of {wanted}" if self.sign() else "the document is cut short")
 
     def _miss(self, path: Sequence[str]) -> NoReturn:
-        window, sign = self._window, self.sign()
-        if sign not in (b"{", b"[", b'"') and not _SCALAR.match(window.data, window.at):
-            self.stumble("a JSON document")
-        place = ".".join(path) or "its root"
-        raise RecordsMissing(f"{window.name}: there is no list at {place} (source.format.records)", file=window.name)
+        name, place = self._window.name, ".".join(path) or "its root"
+        raise RecordsMissing(f"{name}: there is no list at {place} (source.format.records)", file=name)
 
     def _go_to(self, wanted: str, path: Sequence[str]) -> None:
         """Go from an object's bracket to the value of one of its keys."""
@@ -151,7 +151,8 @@ class _Walk:
             self._window.at += 1
             self._skip_to_end(1)
         else:
-            self._window.at += self._size(sign)
+            size = self._size(sign)  # before `at` is read: to see the end of a value moves it
+            self._window.at += size
 
     def _skip_to_end(self, depth: int) -> None:
         """Go behind so many closing brackets that belong to no container which begins on the way."""

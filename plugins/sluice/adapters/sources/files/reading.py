@@ -1,5 +1,6 @@
 """A file in; its records out, whatever its format and its compression, from the place on where reading goes on."""
 
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -47,7 +48,7 @@ class Reading:
         if declared.kind == "parquet":
             yield from parquet_records(handle, self._compression, self._limit, span, start.records)
             return
-        begin = start.byte if start.byte is not None else max(span[0] - 1, 0) if span else 0
+        begin = start.byte if start.byte is not None else _before(span)
         parts, tells_places = handle.bytes_from(begin), True
         if begin == 0:
             parts, tells_places = unpacked(parts, self._compression, handle.file.name)
@@ -94,6 +95,11 @@ class Reading:
         if not is_within:
             window.pass_by(LINE_FEED)
         return lines.records(window, columns)
+
+
+def _before(span: Span | None) -> int:
+    """Return where to begin so that a record which begins with the span is told from the rest of one before it."""
+    return 0 if span is None or span[0] <= len(BOM_UTF8) else span[0] - 1
 
 
 def _within(records: Iterator[Record], span: Span) -> Iterator[Record]:

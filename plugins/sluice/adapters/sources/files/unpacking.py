@@ -12,7 +12,7 @@ from sluice.errors import FileUnreadable
 Compression = Literal["auto", "none", "gzip", "zstd"]
 
 _PART: Final = 256 * 1024
-_ZSTD_FED: Final = 1024
+_ZSTD_FED: Final = 256
 """So few bytes at a time: four may stand for 128 kB, and the library gives out all of them at once."""
 _WIDEST_WINDOW: Final = 128 * 1024 * 1024
 _GZIP_BITS: Final = 16 + zlib.MAX_WBITS
@@ -72,7 +72,6 @@ def _zstd_unpacked(parts: Iterator[bytes], name: str) -> Iterator[bytes]:
     """Yield the content of all frames, one after the other."""
     decompressor = zstandard.ZstdDecompressor(max_window_size=_WIDEST_WINDOW)
     frame = decompressor.decompressobj()
-    is_begun = False
     try:
         for part in parts:
             for start in range(0, len(part), _ZSTD_FED):
@@ -80,11 +79,10 @@ def _zstd_unpacked(parts: Iterator[bytes], name: str) -> Iterator[bytes]:
                 while rest:
                     if frame.eof:
                         frame = decompressor.decompressobj()
-                    is_begun = True
                     if out := frame.decompress(rest):
                         yield out
                     rest = frame.unused_data if frame.eof else b""
     except zstandard.ZstdError as exc:
         raise FileUnreadable(f"{name}: is no sound zstd file ({exc})", file=name) from exc
-    if is_begun and not frame.eof:
+    if not frame.eof:
         raise FileUnreadable(f"{name}: the zstd file is cut short", file=name)

@@ -6,7 +6,6 @@ from typing import Final, NamedTuple, NoReturn
 
 from sluice.errors import AnswerTooLarge, FileUnreadable
 
-_PART: Final = 64 * 1024
 _SPACE: Final = re.compile(rb"[ \t\r\n]*+")
 _BOM: Final = b"\xef\xbb\xbf"
 
@@ -55,7 +54,7 @@ class Window:
         """Take in at least as much again as there is left, so that nothing is looked at often; False if nothing follows."""
         rest = self.data[self.at :]
         self.require_small(len(rest))
-        wanted, got, parts = max(len(rest), _PART), 0, [rest]
+        wanted, got, parts = max(len(rest), 1), 0, [rest]
         for part in self._parts:
             parts.append(part)
             got += len(part)
