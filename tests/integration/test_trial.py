@@ -132,9 +132,14 @@ def test_hints(places: Places) -> None:
     source = {**SPEC["source"], "cursor": {"path": "paging.next", "parameter": "cursor"}}
     places.declare(source=source, fields=[*SPEC["fields"], {"name": "latitude", "path": "location.lat", "type": "numeric"}])
     places.supplier.answers.append(page('{"id": "a", "geo": {"lat": 48.5}, "rooms": 1, "rate": 2, "tags": 1, "opened": null}'))
-    assert [(hint.path, hint.message.partition(";")[2]) for hint in tried(places).hints] == [
-        (("fields", 5, "path"), " did you mean `geo.lat`?; there are: id, geo.lat, rooms, rate, tags, opened"),
-        (("source", "cursor", "path"), " did you mean `next`?; there are: places, next"),
+    trial = tried(places)
+    assert trial.paths == "id, geo.lat, rooms, rate, tags, opened"
+    assert [(hint.path, hint.message) for hint in trial.hints] == [
+        (("fields", 5, "path"), "no record has `location.lat`; did you mean `geo.lat`?"),
+        (
+            ("source", "cursor", "path"),
+            "no answer has `paging.next`; did you mean `next`?; it has: places, next",
+        ),
     ]
 
 

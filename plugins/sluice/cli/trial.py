@@ -7,12 +7,13 @@ import msgspec
 from rich.console import Console
 
 from sluice.cli.output import pairs, printable, table
-from sluice.model.evidence import ObjectSample, cut
+from sluice.model.evidence import ObjectSample
 from sluice.model.ledger import Outcome
 from sluice.model.trial import Trial
 
-_RECORDS_SHOWN: Final = 3
-_RECORD_CHARACTERS: Final = 2_000
+_RECORDS_SHOWN: Final = 2
+_RECORD_CHARACTERS: Final = 1_500
+_VALUE_CHARACTERS: Final = 60
 _REQUESTS_SHOWN: Final = 30
 _WHOLE_ROWS: Final = frozenset({Outcome.CREATED, Outcome.DELETED})
 
@@ -32,6 +33,8 @@ def draw_trial(console: Console, trial: Trial, requests: Sequence[dict[str, Any]
     _draw_comparison(console, trial)
     for hint in hints:
         console.print(printable(f"hint: {hint}", "yellow"), soft_wrap=True)
+    if trial.paths:
+        console.print(printable(f"the records have: {trial.paths}"), soft_wrap=True)
 
 
 def draw_requests(console: Console, requests: Sequence[dict[str, Any]]) -> None:
@@ -113,7 +116,8 @@ def _draw_comparison(console: Console, trial: Trial) -> None:
     told = [f"{number:,} {outcome}" for outcome, number in found.outcomes.items() if number]
     told += [f"{found.unchanged:,} unchanged"] if found.unchanged else []
     console.print(printable(f"Compared with the target: {', '.join(told) or 'nothing to compare'}", "bold"))
-    rows = [[sample.key, sample.outcome.value, _changed(sample)] for sample in found.objects]
+    told_of = [sample for sample in found.objects if sample.outcome is not Outcome.REJECTED]
+    rows = [[sample.key, sample.outcome.value, _changed(sample)] for sample in told_of]
     if rows:
         console.print(table(["object", "would be", "what"], rows))
     console.print("What is not among these records is no deletion: only a full run can tell.")
@@ -126,7 +130,9 @@ def _changed(sample: ObjectSample) -> str:
 
 
 def _value(value: str | None) -> str:
-    return "null" if value is None else cut(value) or '""'
+    if value is None:
+        return "null"
+    return value if len(value) <= _VALUE_CHARACTERS else f"{value[: _VALUE_CHARACTERS - 1]}…"
 
 
 def _indented(record: str) -> str:

@@ -8,6 +8,7 @@ import msgspec
 from sluice.errors import (
     AnswerUnusable,
     ConnectionInvalid,
+    RecordsMissing,
     SchemaOutdated,
     SupplierRefused,
     SupplierUnavailable,
@@ -79,7 +80,8 @@ def try_spec(services: Services, spec: SyncSpec, question: TrialQuestion) -> Tri
             TrialReject(record=reject.address.index, **reject.model_dump(include={"key", "field", "error", "message"}))
             for reject in mapped.rejects
         ),
-        hints=(*_field_hints(spec, documents), *_paging_hints(spec, fetched)),
+        paths=shapes.named(documents) if documents else None,
+        hints=(*_records_hints(spec, fetched), *_field_hints(spec, documents), *_paging_hints(spec, fetched)),
         comparison=comparison,
         incomparable=incomparable,
         failure=fetched.failure or failure,
@@ -167,6 +169,14 @@ class _Fetched:
         return body
 
 
+def _records_hints(spec: SyncSpec, fetched: _Fetched) -> list[Hint]:
+    """Name the key of the spec that leads to no list."""
+    if fetched.failure is None or fetched.failure.error != RecordsMissing.__name__:
+        return []
+    path = ("source", "format", "records") if spec.source.kind == "files" else ("source", "records")
+    return [Hint(path=path, message="does not lead to the list of records")]
+
+
 def _field_hints(spec: SyncSpec, documents: list[Any]) -> list[Hint]:
     """Name each field whose path leads nowhere in any of the records."""
     if not documents:
@@ -192,7 +202,8 @@ def _paging_hints(spec: SyncSpec, fetched: _Fetched) -> list[Hint]:
             continue
         problem = shapes.missing(place.split("."), answers, "answer")
         if problem is not None:
-            hints.append(Hint(path=("source", "cursor", key), message=problem))
+            there = shapes.named(answers)
+            hints.append(Hint(path=("source", "cursor", key), message=f"{problem}; it has: {there}"))
     return hints
 
 

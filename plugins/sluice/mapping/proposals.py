@@ -1,8 +1,9 @@
 """Some records of a supplier come in; the fields that could be declared of them go out, with what each was concluded from."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
@@ -15,6 +16,7 @@ from sluice.model.fields import FieldType, TypeName
 MOST_FIELDS: Final = 60
 """A person would not read more; whoever needs them writes them."""
 
+_DEPTH: Final = 4
 _INT32: Final = 2**31
 _INT64: Final = 2**63
 _LONGEST_NAME: Final = 63
@@ -38,10 +40,13 @@ class Proposal:
 
 
 def proposals(texts: Iterable[bytes]) -> list[Proposal]:
-    """Return a field for each path of some records, in their order, up to `MOST_FIELDS`."""
+    """Return a field for each path of some records, in their order, up to `MOST_FIELDS`.
+
+    An object is taken apart where it has the same keys in all records; else it is a document of its own.
+    """
     records = [record for record in shapes.decoded(texts) if isinstance(record, dict)]
-    paths = shapes.paths_in(records)[:MOST_FIELDS]
-    columns = {path: [value for record in records if (value := _at(record, path)) is not None] for path in paths}
+    columns = dict(islice(_columns(records, ()), MOST_FIELDS))
+    paths = list(columns)
     # Files of lines and XML know nothing but texts: there a number is what looks like one.
     only_texts = all(isinstance(value, str) for column in columns.values() for value in column)
     names = column_names(paths)
@@ -74,10 +79,20 @@ def _spelled(keys: Sequence[str]) -> str:
     return (name if name[:1].isalpha() else f"field_{name}".strip("_"))[:_LONGEST_NAME]
 
 
-def _at(record: Any, path: Sequence[str]) -> Any:
-    for key in path:
-        record = record.get(key) if isinstance(record, dict) else None
-    return record
+def _columns(objects: Sequence[dict[str, Any]], above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], list[Any]]]:
+    """Yield the paths below some objects, each with its values that are not null."""
+    for key in dict.fromkeys(key for record in objects for key in record):
+        path = (*above, key)
+        values = [value for record in objects if (value := record.get(key)) is not None]
+        if len(path) < _DEPTH and _is_alike(values):
+            yield from _columns(values, path)
+        else:
+            yield path, values
+
+
+def _is_alike(values: Sequence[Any]) -> bool:
+    """Whether they are objects with the same keys."""
+    return bool(values) and all(isinstance(value, dict) and value and value.keys() == values[0].keys() for value in values)
 
 
 def _type_of(values: Sequence[Any], *, only_texts: bool) -> TypeName:

@@ -9,6 +9,8 @@ import msgspec
 _MOST_PATHS: Final = 40
 """So many paths are named; a record may have thousands of keys."""
 _DEPTH: Final = 4
+_ALIKE: Final = 0.8
+"""How much of a path has to agree, of all of it."""
 
 
 def decoded(texts: Iterable[bytes]) -> list[Any]:
@@ -48,16 +50,22 @@ def has_path(document: Any, path: Sequence[str]) -> bool:
 
 
 def missing(path: Sequence[str], documents: Sequence[Any], what: str) -> str | None:
-    """Say that nothing stands at a path of any of the documents, and what is there instead; None: something does.
+    """Say that nothing stands at a path of any of the documents, and which one may be meant; None: something does.
 
     `what` is how one of the documents is called.
     """
     if any(has_path(document, path) for document in documents):
         return None
-    there = [".".join(known) for known in paths_in(documents)]
     wanted = ".".join(path)
-    meant = _meant(wanted, there)
-    return f"no {what} has `{wanted}`" + (f"; did you mean `{meant}`?" if meant else "") + f"; there are: {_named(there)}"
+    meant = _meant(wanted, [".".join(known) for known in paths_in(documents)])
+    return f"no {what} has `{wanted}`" + (f"; did you mean `{meant}`?" if meant else "")
+
+
+def named(documents: Iterable[Any]) -> str:
+    """Return the paths of some documents for people, up to as many as they would read."""
+    paths = [".".join(path) for path in paths_in(documents)]
+    more = len(paths) - _MOST_PATHS
+    return (", ".join(paths[:_MOST_PATHS]) or "nothing") + (f", and {more:,} more" if more > 0 else "")
 
 
 def _at(document: Any, path: Sequence[str]) -> Any:
@@ -81,9 +89,4 @@ def _meant(wanted: str, there: Sequence[str]) -> str | None:
     """Return the path that ends alike, or is spelled almost alike."""
     last = wanted.rpartition(".")[2]
     alike = [known for known in there if known.rpartition(".")[2].casefold() == last.casefold()]
-    return next(iter(alike or get_close_matches(wanted, there, 1)), None)
-
-
-def _named(paths: Sequence[str]) -> str:
-    more = len(paths) - _MOST_PATHS
-    return (", ".join(paths[:_MOST_PATHS]) or "nothing") + (f", and {more:,} more" if more > 0 else "")
+    return next(iter(alike or get_close_matches(wanted, there, 1, _ALIKE)), None)

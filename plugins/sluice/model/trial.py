@@ -76,6 +76,7 @@ class Trial(Frozen):
     columns: dict[str, str] = Field(description="the columns of the target, each with its type")
     rows: tuple[TrialRow, ...]
     rejects: tuple[TrialReject, ...]
+    paths: str | None = Field(description="what stands in the records, as people read it; None: there is no record")
     hints: tuple[Hint, ...]
     comparison: Comparison | None
     incomparable: str | None = Field(default=None, description="why there is no comparison")

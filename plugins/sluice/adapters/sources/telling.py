@@ -21,7 +21,8 @@ class Told:
     address: str
     """Fit to be shown: without secrets."""
     status: int | None = None
-    bytes: int = 0
+    bytes: int | None = None
+    """None: nobody counts them."""
     is_over: bool = True
     """False: more of it is yet to come, and whoever reads that tells of it."""
 

@@ -63,7 +63,7 @@ class Column:
         parts = [f"name: {self.name}"]
         if self.path != (self.name,):
             dotted = ".".join(self.path)
-            parts.append(f"path: {json.dumps(list(self.path) if any('.' in key for key in self.path) else dotted)}")
+            parts.append(f"path: {json.dumps(list(self.path)) if any('.' in key for key in self.path) else _scalar(dotted)}")
         parts.append(f"type: {self.type}")
         parts += ["required: true"] if self.required else []
         return f"{{ {', '.join(parts)} }}" + (f" # {_comment(self.comment)}" if self.comment else "")

@@ -149,11 +149,11 @@ class HttpClient:
                 received.response.close()
 
     def date(self, request: Request) -> datetime | None:
-        """Return the supplier's own time, whatever else it answers; None if it does not tell."""
+        """Return the supplier's own time, whatever else it answers, be it a redirect; None if it does not tell."""
 
         def ask() -> datetime | None:
             with self._told(request) as answer:
-                received = self._followed(request)
+                received = self._exchanged(request)
                 answer.status, answer.bytes = received.response.status_code, len(peek(received.response))
             return http_date(received.response.headers.get("Date"))
 
@@ -172,7 +172,7 @@ class HttpClient:
                     raise judged(error) if judged else error
                 taken = take(received)
                 answer.is_over = isinstance(taken, Answer)
-                answer.bytes = len(taken.body) if isinstance(taken, Answer) else 0
+                answer.bytes = len(taken.body) if isinstance(taken, Answer) else None
                 open_until_taken.pop_all()
                 return taken
 
@@ -197,12 +197,12 @@ class HttpClient:
         )
 
     def _told(self, request: Request) -> AbstractContextManager[Told]:
-        return told(request.method, self._endpoint.shown(str(self._address(request))))
+        return told(request.method, self._endpoint.shown(self._endpoint.url(request.path, request.query)))
 
     def _parts(self, received: _Received, answer: Told) -> Iterator[bytes]:
         with self._wire.named(received.asked):
             for part in received.response.iter_raw():
-                answer.bytes += len(part)
+                answer.bytes = (answer.bytes or 0) + len(part)
                 yield part
 
     def _followed(self, request: Request) -> _Received:
