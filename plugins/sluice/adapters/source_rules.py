@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from sluice.adapters import file_rules, sql_rules, watermark_rules
-from sluice.adapters.spec_draft import Draft
+from sluice.adapters import file_rules, request_rules, sql_rules, watermark_rules
+from sluice.adapters.spec_draft import Draft, known_names
 from sluice.adapters.spec_templates import inspect_template
 from sluice.adapters.yaml_positions import Path, Problem
 from sluice.model.source import RestSource, SourceSpec
@@ -14,6 +14,7 @@ def broken_rules(draft: Draft) -> Iterator[Problem]:
     yield from watermark_rules.broken_rules(draft)
     yield from sql_rules.broken_rules(draft)
     yield from file_rules.broken_rules(draft)
+    yield from request_rules.broken_rules(draft)
     if draft.source is not None:
         yield from taken_parameters(draft.source, ("source",))
     yield from _templates(draft)
@@ -35,9 +36,7 @@ def _templates(draft: Draft) -> Iterator[Problem]:
     source, shards = draft.source, draft.shards
     if source is None:
         return
-    known: dict[str, tuple[str, ...]] = {"window": ("start", "end"), "watermark": (), "until": ()}
-    if params := draft.shard_params:
-        known = {"shard": params, **known}
+    known = known_names(draft)
     uses: set[str] = set()
     sound = True
     for place, text in source.templates():

@@ -50,6 +50,12 @@ class Draft:
         return found.type.name if found else None
 
 
+def known_names(draft: Draft) -> dict[str, tuple[str, ...]]:
+    """Return the names that templates of the source may use, with their parts."""
+    known: dict[str, tuple[str, ...]] = {"window": ("start", "end"), "watermark": (), "until": ()}
+    return {"shard": draft.shard_params, **known} if draft.shard_params else known
+
+
 def undeclared(draft: Draft, path: Path, name: str) -> Iterator[Problem]:
     """Yield the problem that a field is not declared, if it is not."""
     if draft.declared and name not in draft.declared:

@@ -13,8 +13,11 @@ class TemplateReport:
     problems: list[str] = field(default_factory=list)
 
 
-def inspect_template(text: str, known: Mapping[str, tuple[str, ...]]) -> TemplateReport:
-    """Check a template against the names it may use: each with its parts, or without any if it is a value itself."""
+def inspect_template(text: str, known: Mapping[str, tuple[str, ...] | None]) -> TemplateReport:
+    """Check a template against the names it may use: each with its parts, or without any if it is a value itself.
+
+    A name whose parts are None may be either: nobody knows what it is before a run.
+    """
     report = TemplateReport()
     if "{" not in text:
         return report
@@ -32,7 +35,7 @@ def inspect_template(text: str, known: Mapping[str, tuple[str, ...]]) -> Templat
         return report
     foreign = meta.find_undeclared_variables(tree)
     for name, part in _uses(tree, foreign):
-        if name not in known or (part is None) != (not known[name]) or (part is not None and part not in known[name]):
+        if not _is_known(name, part, known):
             written = name if part is None else f"{name}.{part}"
             report.problems.append(f"uses the unknown name {written!r}; known: {', '.join(_spelled(known)) or 'none'}")
         else:
@@ -40,7 +43,12 @@ def inspect_template(text: str, known: Mapping[str, tuple[str, ...]]) -> Templat
     return report
 
 
-def _spelled(known: Mapping[str, tuple[str, ...]]) -> list[str]:
+def _is_known(name: str, part: str | None, known: Mapping[str, tuple[str, ...] | None]) -> bool:
+    parts = known.get(name, ())
+    return name in known and (parts is None or (part in parts if parts else part is None))
+
+
+def _spelled(known: Mapping[str, tuple[str, ...] | None]) -> list[str]:
     return [f"{name}.{part}" if part else name for name, parts in known.items() for part in (parts or ("",))]
 
 

@@ -11,6 +11,7 @@ from typing import Final
 from uuid import uuid4
 
 from sluice.errors import SluiceError, SpecInvalid
+from sluice.guard.credentials import lacks
 from sluice.model.airflow_names import pool_of
 from sluice.model.artifact import ArtifactKind, ArtifactRef
 from sluice.model.base import RunId
@@ -18,6 +19,7 @@ from sluice.model.connections import ARTIFACTS, STATE, TARGET
 from sluice.model.finding import Finding, Standing
 from sluice.model.loss_window import LossWindow, Writing, loss_windows
 from sluice.model.scalars import spell_duration
+from sluice.model.source import FilesSource, RestSource
 from sluice.model.spec import SyncSpec
 from sluice.model.stage import StagePolicy
 from sluice.model.state_class import StateClass
@@ -55,7 +57,7 @@ def examine(examined: Examined) -> Iterator[Finding]:
         yield from _database(examined, conn_id, "sluice_ledger", partial(examined.target, conn_id))
     yield from _attempted("artifacts", ARTIFACTS, partial(_artifacts, examined), _reach(ARTIFACTS))
     for conn_id in sorted({conn_id for spec in syncs for conn_id in _others(spec)}):
-        yield from _attempted("supplier", conn_id, partial(_supplier, examined, conn_id), _reach(conn_id))
+        yield from _attempted("supplier", conn_id, partial(_supplier, examined, conn_id, syncs), _reach(conn_id))
     policies = _policies(examined.specs)
     for stage, policy in policies.items():
         yield _idempotency(stage, policy)
@@ -167,8 +169,20 @@ def _others(spec: SyncSpec) -> set[str]:
     return {*asked, *(hook.connection for hook in spec.webhooks)}
 
 
-def _supplier(examined: Examined, conn_id: str) -> Finding:
+def _supplier(examined: Examined, conn_id: str, syncs: Sequence[SyncSpec]) -> Finding:
+    """Look at a connection, and at whether it holds what its syncs prove by who asks."""
     info = examined.connections.get(conn_id)
+    for spec in syncs:
+        auth = spec.source.auth if isinstance(spec.source, RestSource | FilesSource) else None
+        missing = lacks(auth, info) if spec.source.connection == conn_id else None
+        if missing is not None:
+            return Finding(
+                check="supplier",
+                subject=conn_id,
+                standing=Standing.FAILED,
+                said=f"lacks {missing} of the sync {spec.sync}",
+                mend=f"put it into the connection {conn_id}, or correct source.auth of {spec.sync}",
+            )
     return Finding(check="supplier", subject=conn_id, standing=Standing.OK, said=f"is defined, and leads to {info.host}")
 
 

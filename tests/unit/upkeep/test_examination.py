@@ -9,6 +9,7 @@ import pytest
 
 from sluice.errors import AirflowUnavailable, ArtifactCorrupt, ConnectionInvalid, SpecInvalid, StateUnavailable
 from sluice.model.artifact import Pointer
+from sluice.model.auth import BearerAuth
 from sluice.model.finding import Finding, Standing
 from sluice.model.loss_window import Writing
 from sluice.model.spec import SyncSpec
@@ -16,6 +17,7 @@ from sluice.model.stage import StagePolicy
 from sluice.model.state_class import StateClass
 from sluice.ports import ConnectionInfo
 from sluice.upkeep.examination import Examined, examine
+from tests.support.market import market_spec
 from tests.unit.fakes.artifact_store import MemoryArtifactStore
 from tests.unit.fakes.clock import FakeClock
 from tests.unit.flow.workshop import sync_spec
@@ -238,3 +240,13 @@ def test_loss_windows_are_told_for_each_stage() -> None:
         "quick": {StateClass.CONTROL: 0, StateClass.TASK: 2, StateClass.SESSION: 3},
         "slow": {StateClass.CONTROL: 0, StateClass.TASK: 11, StateClass.SESSION: 3},
     }
+
+
+def test_a_connection_without_what_proves_who_asks() -> None:
+    """What a sync's way needs and the connection has not is told before a run asks for it."""
+    spec = market_spec()
+    proven = spec.model_copy(update={"source": spec.source.model_copy(update={"auth": BearerAuth(kind="bearer")})})
+    finding = found("supplier", "supplier", specs=Files(spec=proven))
+    assert finding.standing is Standing.FAILED
+    assert finding.said == "lacks a password for source.auth of kind bearer of the sync market"
+    assert finding.mend == "put it into the connection supplier, or correct source.auth of market"

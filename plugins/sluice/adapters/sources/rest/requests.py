@@ -1,20 +1,15 @@
 """Requests to a JSON API: the spec's templates in, with which pages are wanted; the request to begin with out."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from pydantic import JsonValue
 
-from sluice.adapters.sources.http.request import Request, is_header_name, is_header_value
+from sluice.adapters.sources.http.request import Request, is_header_value, misnamed_headers
 from sluice.adapters.sources.rest.templates import PathTemplate, TextTemplate, Values, values_of
 from sluice.errors import SpecInvalid
 from sluice.model.source import RestSource
 from sluice.ports import PageRequest
-
-_OWN_HEADERS: Final = frozenset(
-    {"host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "expect", "accept-encoding"}
-)
-"""Headers that say how bytes travel: those are set by who sends them."""
 
 
 class Requests:
@@ -22,7 +17,7 @@ class Requests:
 
     def __init__(self, source: RestSource) -> None:
         """Compile them; raise `SpecInvalid` with all that cannot be used."""
-        problems = list(_misnamed(source.headers))
+        problems = [f"source.headers.{name}: {problem}" for name, problem in misnamed_headers(source.headers)]
         self._method = source.method
         self._path = PathTemplate("source.path", source.path, problems)
         self._query = _texts("source.query", source.query, problems)
@@ -77,16 +72,6 @@ def _body(compiled: Any, values: Values) -> Any:
             return [_body(below, values) for below in compiled]
         case _:
             return compiled
-
-
-def _misnamed(headers: Mapping[str, str]) -> list[str]:
-    wrong = [f"source.headers.{name}: is no name of a header" for name in headers if not is_header_name(name)]
-    own = [
-        f"source.headers.{name}: is set by who sends the request: leave it out"
-        for name in headers
-        if name.lower() in _OWN_HEADERS
-    ]
-    return wrong + own
 
 
 def _sendable(name: str, value: str) -> str:
