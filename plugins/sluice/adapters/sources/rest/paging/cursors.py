@@ -51,12 +51,12 @@ class CursorPager:
         return header_text(self._declared.header, reading)
 
 
-def header_text(name: str, reading: Reading) -> str | None:
+def header_text(name: str, reading: Reading, longest: int = LONGEST_CURSOR) -> str | None:
     """Return a header of the answer; None if it is absent or empty."""
     text = reading.answer.headers.get(name.lower(), "").strip()
-    if len(text) > LONGEST_CURSOR:
+    if len(text) > longest:
         raise AnswerUnusable(
-            f"{reading.asked}: the header {name} (source.cursor.header) is longer than {LONGEST_CURSOR} characters",
+            f"{reading.asked}: the header {name}, which leads to the next page, is longer than {longest} characters",
             url=reading.answer.shown,
         )
     return text or None

@@ -20,6 +20,9 @@ from sluice.model.paging import HeaderCursor, LinkHeader, NextUrl
 _LINK: Final = re.compile(r"<([^>]*+)>((?:[^\",<]++|\"(?:[^\"\\]++|\\.)*+\"?+)*+)", re.DOTALL)
 _ATTRIBUTE: Final = re.compile(r";\s*+([^\s=;,\"]++)\s*+=\s*+(?:\"((?:[^\"\\]++|\\.)*+)\"|([^\s\",;]*+))", re.DOTALL)
 
+_LONGEST_LINKS: Final = 4 * LONGEST_CURSOR
+"""Characters; the header often has the first, the last and the previous page as well."""
+
 
 class LinkPager:
     """Follows addresses, made whole before a shard keeps them; whether one may be asked is for the client to say."""
@@ -56,7 +59,7 @@ class LinkPager:
                 found = self._rules.text_or_integer(reading, "path", LONGEST_CURSOR)
                 return None if found is None else str(found)
             case "link":
-                links = header_text("Link", reading)
+                links = header_text("Link", reading, _LONGEST_LINKS)
                 return None if links is None else next(next_links(links), None)
             case "header":
                 return header_text(self._declared.header, reading)
@@ -72,6 +75,10 @@ class LinkPager:
         except ValueError as exc:
             said = self._endpoint.snippet(address)
             raise AnswerUnusable(f"{reading.asked}: the next address {said} is none", url=reading.answer.shown) from exc
+        if len(parts.geturl()) > LONGEST_CURSOR:
+            raise AnswerUnusable(
+                f"{reading.asked}: the next address is longer than {LONGEST_CURSOR} characters", url=reading.answer.shown
+            )
         kept = [pair for pair in parts.query.split("&") if unquote_plus(pair.partition("=")[0]) != self._secret]
         return urlunsplit(parts._replace(query="&".join(kept), fragment=""))
 

@@ -63,7 +63,7 @@ def test_keysets_miss_nothing(number: int, ties: int, exclusive: bool, changes: 
 @pytest.mark.parametrize("way", [{"kind": "offset", "size": 2}, KEYSET | {"size": 2}])
 @pytest.mark.parametrize("exclusive", [False, True])
 def test_a_record_that_moves_to_the_end_takes_no_other_along(way: dict[str, Any], exclusive: bool) -> None:
-    """A1 B2 | C3 D4: when B is changed behind page 1, C moves up to where that ended; it comes all the same, as does the new B."""
+    """A1 B2 | C3 D4: when B is changed behind page 1, C moves up to where that ended; it comes all the same, and so does B."""
     listing = Listing(
         [{"id": name, "at": at} for name, at in zip("ABCD", (1, 2, 3, 4), strict=True)], 2, is_exclusive=exclusive
     )
