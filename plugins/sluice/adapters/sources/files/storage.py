@@ -57,7 +57,7 @@ class Handle:
     storage: Storage
     file: StoredFile
     attempts: int
-    """So often in a row a connection may break without a further byte having come."""
+    """After so many broken connections in a row, all but the first of which brought nothing, it is given up."""
 
     def bytes_from(self, start: int = 0, end: int | None = None) -> Iterator[bytes]:
         """Yield the bytes from `start` on; where the connection is lost, another one goes on behind what has come."""
