@@ -117,6 +117,15 @@ def test_a_supplier_that_fails_half_way(places: Places) -> None:
     assert trial.failure.error == "SupplierRefused"
 
 
+def test_records_that_are_fetched_one_by_one(places: Places) -> None:
+    """Of those that are listed no more are fetched than it takes to show some, and to know that there are more."""
+    places.declare(source={**SPEC["source"], "detail": {"path": "/places/{{ record.id }}", "at_once": 1}})
+    places.supplier.answers += [page('{"id": "a"}', '{"id": "b"}', '{"id": "c"}'), answer({"id": "a"}), answer({"id": "b"})]
+    trial = tried(places, limit=1)
+    assert (trial.records, trial.is_cut, trial.failure) == (('{"id": "a"}',), True, None)
+    assert places.supplier.asked == ["/places", "/places/a", "/places/b"]
+
+
 def test_a_table_that_does_not_fit(places: Places) -> None:
     """A run would fail at its review, and so does the trial, having shown the rest."""
     places.sql("create table public.places (id text primary key, rooms text)")

@@ -1,6 +1,6 @@
 """Trying: a spec comes in; what a run of it would ask for, map and change goes out. Nothing is written."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import msgspec
@@ -145,7 +145,8 @@ class _Fetched:
         """Take pages until there are as many records as were asked for; return what was asked, if it came to that."""
         splitter, asked = PageSplitter(self.place), None
         try:
-            asked = bounds.request(shard, source)
+            # One more than is shown tells whether there are more.
+            asked = replace(bounds.request(shard, source), most=limit + 1)
             for page in source.pages(asked):
                 bounds.take(page)
                 self.first = page.body if self.first is None else self.first

@@ -53,6 +53,8 @@ class PageRequest:
     window_end: datetime | None
     until: str | None = None
     """What is above this is not wanted yet; None: there is no such bound."""
+    most: int | None = None
+    """No more records of a page than so many are wanted, so that a source may spare itself the rest; None: all of them."""
 
 
 @dataclass(frozen=True)

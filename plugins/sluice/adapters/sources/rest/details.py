@@ -49,19 +49,21 @@ class Details:
         self._splitter = PageSplitter(records)
         self._record = tuple(detail.record.split(".")) if detail.record else ()
 
-    def pages(self, lists: Iterator[Page], values: Values, send: Send) -> Iterator[Page]:
-        """Yield a page for each page of the list, its records in the order of the list.
+    def pages(self, lists: Iterator[Page], values: Values, send: Send, most: int | None = None) -> Iterator[Page]:
+        """Yield a page for each page of the list, its records in the order of the list, and of each only the first `most`.
 
         A record that is gone (404 or 410) is left out, and told in the log. Another refusal fails the page.
         """
         with ThreadPoolExecutor(self._detail.at_once, "sluice-details") as executor:
             try:
                 for page in lists:
-                    yield replace(page, **self._fetched(page, values, send, executor))
+                    yield replace(page, **self._fetched(page, values, send, executor, most))
             finally:
                 executor.shutdown(wait=False, cancel_futures=True)
 
-    def _fetched(self, page: Page, values: Values, send: Send, executor: ThreadPoolExecutor) -> dict[str, Any]:
+    def _fetched(
+        self, page: Page, values: Values, send: Send, executor: ThreadPoolExecutor, most: int | None
+    ) -> dict[str, Any]:
         split = self._splitter.split(page.body)
         bound = _Bound(self._largest)
 
@@ -72,7 +74,7 @@ class Details:
         asked = [
             # The threads log with the fields bound here.
             executor.submit(copy_context().run, fetch, index, bytes(record))
-            for index, record in enumerate(split.records)
+            for index, record in enumerate(split.records[:most])
         ]
         received = _all_of(asked)
         found = [one for one in received if one is not None]

@@ -59,8 +59,10 @@ class RestSource:
         self._details = Details(source.detail, source.records, self._endpoint, policy.max_body) if source.detail else None
 
     def now(self) -> datetime | None:
-        """Return the supplier's own time; None if it does not tell."""
-        return None
+        """Return the supplier's own time; None if it does not tell. Asks without a template, and for no body."""
+        fixed, _, _ = self._source.path.partition("{")
+        with HttpClient(self._endpoint, self._policy, self._restraint, self._auth) as client:
+            return client.date(Request(fixed, method="HEAD"))
 
     def pages(self, request: PageRequest) -> Iterator[Page]:
         """Yield the pages behind `request.cursor`, in order, until nothing follows.
@@ -75,7 +77,7 @@ class RestSource:
                 yield from pages
                 return
             yield from self._details.pages(
-                pages, values_of(request), lambda one: client.send(one, accepted=self._acceptance.accept)
+                pages, values_of(request), lambda one: client.send(one, accepted=self._acceptance.accept), request.most
             )
 
     def _listed(self, request: PageRequest, client: HttpClient) -> Generator[Page]:
