@@ -187,3 +187,13 @@ def test_only_what_was_fetched_is_transformed() -> None:
     assert seen == ["c"]
     with pytest.raises(ShardsFailed, match="nothing was fetched of a, b"):
         transform_group(bench.store, RUN, keys[:2], transform)
+
+
+def test_of_hundreds_that_failed_some_are_named() -> None:
+    """What is told of them fits a log, and a person's patience."""
+    keys = [f"{number:03}" for number in range(300)]
+    bench = Bench(keys)
+    bench.errors |= {key: AnswerNotJson("no JSON") for key in keys}
+    with pytest.raises(ShardsFailed, match=r"300 of 300 shards failed: 000: .*; 009: [^;]*; and 290 more$") as caught:
+        bench.fetch_group(*keys)
+    assert len(caught.value.facts["shards"]) == 300

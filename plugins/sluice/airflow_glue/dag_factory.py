@@ -100,10 +100,10 @@ def _mapped_group(spec: SyncSpec, policy: StagePolicy, tasks: SyncTasks, steps: 
     """Return the group that is mapped over the shards, or over groups of them.
 
     A shard that has its own task is not transformed unless it was fetched. Several shards in one task are: their fetch fails if
-    one of them did, yet the others came in.
+    one of them did, yet the others came in. So it is where only planning shows how many shards there are.
     """
-    sharding = spec.sharding
-    has_own_task = sharding is None or (sharding.kind == "values" and len(sharding.values) <= policy.groups)
+    number = 1 if spec.sharding is None else spec.sharding.number
+    has_own_task = number is not None and number <= policy.groups
     later_rule = TriggerRule.ALL_SUCCESS if has_own_task else TriggerRule.ALL_DONE
 
     @task_group(group_id=SHARDS_GROUP)

@@ -45,14 +45,14 @@ def fetch_group(store: ShardStore, run: RunId, keys: Sequence[ShardKey], fetch: 
     for key in keys:
         if not pass_.pauses and key not in pass_.failed and not _is_fetched(store.get(run, key)):
             pass_.work_on(key)
-    state = _state(store, run)
+    state = _state(store, run, keys)
     pass_.finish(len(keys), [key for key in keys if key not in pass_.failed and not _is_fetched(state[key])])
-    return [state[key] for key in keys]
+    return list(state.values())
 
 
 def transform_group(store: ShardStore, run: RunId, keys: Sequence[ShardKey], transform: Work) -> list[Shard]:
     """Transform those of the group's shards that were fetched; raise `ShardsFailed` naming each that failed."""
-    state = _state(store, run)
+    state = _state(store, run, keys)
     # One that began again since it was fetched is fetched by its transformation.
     fetched = [key for key in keys if _is_fetched(state[key]) or state[key].epoch]
     if not fetched:
@@ -63,8 +63,7 @@ def transform_group(store: ShardStore, run: RunId, keys: Sequence[ShardKey], tra
     for key in fetched:
         pass_.work_on(key)
     pass_.finish(len(fetched))
-    state = _state(store, run)
-    return [state[key] for key in fetched]
+    return list(_state(store, run, fetched).values())
 
 
 class _Pass:
@@ -119,8 +118,9 @@ class _Pass:
         )
 
 
-def _state(store: ShardStore, run: RunId) -> dict[ShardKey, Shard]:
-    return {shard.key: shard for shard in store.of(run)}
+def _state(store: ShardStore, run: RunId, keys: Sequence[ShardKey]) -> dict[ShardKey, Shard]:
+    """Return these shards as they are now; the run may have thousands of others."""
+    return {key: store.get(run, key) for key in keys}
 
 
 def _is_fetched(shard: Shard) -> bool:

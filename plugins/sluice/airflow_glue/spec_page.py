@@ -2,7 +2,6 @@
 
 from sluice.airflow_glue.packet import markdown_text
 from sluice.model.scalars import spell_duration
-from sluice.model.sharding import ShardingSpec
 from sluice.model.spec import SyncSpec
 from sluice.model.stage import StagePolicy
 
@@ -10,7 +9,7 @@ from sluice.model.stage import StagePolicy
 def spec_page(spec: SyncSpec, policy: StagePolicy) -> str:
     """Return the spec, rendered for reading."""
     silence = "rejected" if spec.review.on_timeout == "reject" else "expired"
-    shards = _shards(spec.sharding)
+    shards = "one, `all`" if spec.sharding is None else markdown_text(str(spec.sharding))
     review, limits = spec.review, spec.review.auto_approve
     facts = {
         "stage": f"{spec.stage}, tenant {spec.tenant}, version {spec.version}",
@@ -52,14 +51,6 @@ def spec_page(spec: SyncSpec, policy: StagePolicy) -> str:
             "and the run is reviewed and published again.",
         ]
     )
-
-
-def _shards(sharding: ShardingSpec | None) -> str:
-    if sharding is None:
-        return "one, `all`"
-    if sharding.kind == "values":
-        return f"`{sharding.name}`: {markdown_text(', '.join(sharding.values))}"
-    return sharding.kind
 
 
 def _incremental(spec: SyncSpec) -> str:

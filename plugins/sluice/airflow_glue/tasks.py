@@ -1,9 +1,10 @@
 """The bodies of the tasks: each calls one step, and returns what a person wants to see in XCom."""
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from airflow.sdk import Asset
 from airflow.sdk.exceptions import AirflowSkipException
@@ -17,11 +18,14 @@ from sluice.model.base import RunId, ShardKey
 from sluice.model.lifecycle import WAITING_VERDICTS, RunEvent, RunStatus, ShardStatus, Step, Verdict
 from sluice.model.review import by_whom
 from sluice.model.run import Failure, Origin, Run
-from sluice.model.shard import Shard
+from sluice.model.shard import Shard, some_of
 from sluice.ports import Services
 
 Report = dict[str, Any]
 """What a task leaves in XCom: figures and ids, never data."""
+
+_MOST_REPORTED: Final = 50
+"""Shards of one task that are told of one by one."""
 
 
 @dataclass(frozen=True)
@@ -166,6 +170,14 @@ def _keys(group: dict[str, Any]) -> list[ShardKey]:
 
 
 def _shards_report(shards: list[Shard]) -> Report:
+    """Return what a person wants to see of a task's shards: each of a few, of many how many there are of each status."""
+    if len(shards) > _MOST_REPORTED:
+        return {
+            "shards": len(shards),
+            "statuses": dict(Counter(shard.status.value for shard in shards)),
+            "pages": sum(shard.pages for shard in shards),
+            "records": sum(shard.records for shard in shards),
+        }
     return {
         shard.key: {"status": shard.status.value, "pages": shard.pages, "records": shard.records, "attempt": shard.attempt}
         for shard in shards
@@ -180,13 +192,15 @@ def what_to_mend(services: Services, run: Run) -> str:
     lines = [f"run {run.id} ended {run.status}"]
     if run.failure:
         lines.append(f"{run.failure.error}: {run.failure.message}")
-    lines += [
+    told = [
         f"shard {shard.key} is {shard.status}" + (f": {shard.failure.error}: {shard.failure.message}" if shard.failure else "")
         for shard in failed
     ]
+    if told:
+        lines.append(some_of(told, "\n"))
     if failed:
         lines.append(
-            f"to bring in what is missing, clear the failed mapped tasks `shards.fetch` ({', '.join(s.key for s in failed)}) "
+            f"to bring in what is missing, clear the failed mapped tasks `shards.fetch` ({some_of([s.key for s in failed])}) "
             "with downstream: each goes on from its last checkpoint, then the run is reviewed and published again"
         )
     elif run.failure is None or run.failure.error != ReviewNotApproved.__name__:

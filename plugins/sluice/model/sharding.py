@@ -7,7 +7,8 @@ from pydantic import AwareDatetime, Field, model_validator
 
 from sluice.model.base import Frozen, ShardKey
 from sluice.model.paging import Dotted
-from sluice.model.scalars import Duration, Size
+from sluice.model.scalars import Duration, Size, spell_duration
+from sluice.model.shard import some_of
 from sluice.model.source import SourceSpec
 
 NAME_PATTERN = r"^[a-z][a-z0-9_]{0,62}$"
@@ -25,7 +26,16 @@ def bucket_key(number: int, count: int, salt: str) -> ShardKey:
     return ShardKey(f"{number:0{len(str(count - 1))}} of {count}{salted}")
 
 
-class ShardValues(Frozen):
+class _Sharding(Frozen):
+    """What all ways of cutting a sync have in common."""
+
+    @property
+    def number(self) -> int | None:
+        """How many shards there are; None: that shows when they are planned."""
+        return None
+
+
+class ShardValues(_Sharding):
     """One shard for each declared value."""
 
     kind: Literal["values"]
@@ -43,8 +53,17 @@ class ShardValues(Frozen):
         """What templates see below `shard`."""
         return (self.name,)
 
+    @property
+    def number(self) -> int:
+        """How many shards there are."""
+        return len(self.values)
 
-class ListedShards(Frozen):
+    def __str__(self) -> str:
+        """Return what there is a shard for, for people."""
+        return f"{self.name} {some_of(self.values)}"
+
+
+class ListedShards(_Sharding):
     """One shard for each value that a source of its own lists; with `buckets`, for each bucket of values."""
 
     kind: Literal["listed"]
@@ -61,8 +80,13 @@ class ListedShards(Frozen):
         """What templates see below `shard`."""
         return (self.name,)
 
+    def __str__(self) -> str:
+        """Return what there is a shard for, for people."""
+        spread = f", spread over {self.buckets:,} buckets" if self.buckets is not None else ""
+        return f"each {self.name} that {self.source} lists{spread}"
 
-class RangeShards(Frozen):
+
+class RangeShards(_Sharding):
     """One shard for each range of whole numbers, such as ids. What is asked for is `start` to `last`, or to below `end`."""
 
     kind: Literal["ranges"]
@@ -75,7 +99,7 @@ class RangeShards(Frozen):
     def _few_enough(self) -> "RangeShards":
         if self.last < self.start:
             raise ValueError("last is below start: there is no range")
-        if (self.last - self.start) // self.size >= MOST_SHARDS:
+        if self.number > MOST_SHARDS:
             raise ValueError(f"these are more than {MOST_SHARDS} ranges: raise size")
         return self
 
@@ -84,8 +108,17 @@ class RangeShards(Frozen):
         """What templates see below `shard`."""
         return ("start", "end", "last")
 
+    @property
+    def number(self) -> int:
+        """How many shards there are."""
+        return (self.last - self.start) // self.size + 1
 
-class WindowShards(Frozen):
+    def __str__(self) -> str:
+        """Return what there is a shard for, for people."""
+        return f"{self.number:,} ranges of {self.size:,} numbers, from {self.start} to {self.last}"
+
+
+class WindowShards(_Sharding):
     """One shard for each span of time, from `start` (or the run's window's) to the run's own begin (or its window's end)."""
 
     kind: Literal["windows"]
@@ -116,8 +149,13 @@ class WindowShards(Frozen):
             start += self.every
         return list(zip(edges, [*edges[1:], end], strict=True))
 
+    def __str__(self) -> str:
+        """Return what there is a shard for, for people."""
+        since = f" from {self.start.isoformat()} on" if self.start is not None else ""
+        return f"each {spell_duration(self.every)}{since}, or of a run's window"
 
-class BucketShards(Frozen):
+
+class BucketShards(_Sharding):
     """A fixed number of shards, each with its share of the keys: by a hash that the supplier, or for a table Sluice, takes."""
 
     kind: Literal["buckets"]
@@ -129,12 +167,21 @@ class BucketShards(Frozen):
         """What templates see below `shard`: the number of the bucket, from 0 on, and how many there are."""
         return ("bucket", "buckets")
 
+    @property
+    def number(self) -> int:
+        """How many shards there are."""
+        return self.count
+
     def key_of(self, number: int) -> ShardKey:
         """Return the key of a bucket."""
         return bucket_key(number, self.count, self.salt)
 
+    def __str__(self) -> str:
+        """Return what there is a shard for, for people."""
+        return f"{self.count:,} buckets"
 
-class FileShards(Frozen):
+
+class FileShards(_Sharding):
     """One shard for each file; with `split`, for each part of one that can be read in parts."""
 
     kind: Literal["files"]
@@ -144,6 +191,10 @@ class FileShards(Frozen):
     def params(self) -> tuple[str, ...]:
         """What templates see below `shard`."""
         return ("file",)
+
+    def __str__(self) -> str:
+        """Return what there is a shard for, for people."""
+        return "each file" + (f", or part of it of {self.split:,} bytes" if self.split is not None else "")
 
 
 ShardingSpec = Annotated[
