@@ -110,7 +110,7 @@ class AskOnce(Protocol):
     def __call__(self, call: Callable[[], T]) -> T:
         """Return what `call` returns: at the stage's pace, behind its breaker, and repeated while the supplier is unavailable.
 
-        Unavailable is what raises `SupplierUnavailable`, or Python's own `ConnectionError` or `TimeoutError`.
+        Unavailable is what raises `SupplierUnavailable`, or has a lost connection or a time-out behind what it raises.
         """
 
 

@@ -1,6 +1,7 @@
 """A class of the team's own as a source: which pages are wanted in; its pages out, once they are what pages have to be."""
 
 import json
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import closing, nullcontext
 from datetime import datetime
@@ -11,7 +12,7 @@ from pydantic import JsonValue
 
 from sluice.adapters.sources.telling import told
 from sluice.adapters.user_code import load
-from sluice.errors import AnswerTooLarge, AnswerUnusable, CursorStuck, SpecInvalid, SupplierUnavailable
+from sluice.errors import AnswerTooLarge, AnswerUnusable, CursorStuck, SluiceError, SpecInvalid, SupplierUnavailable
 from sluice.guard.restraint import Restraint
 from sluice.guard.retries import patiently
 from sluice.mapping.pages import PageSplitter
@@ -79,8 +80,12 @@ class CodeSource:
             with told("CALL", self._source.code):
                 try:
                     return call()
-                except (ConnectionError, TimeoutError) as exc:
-                    raise SupplierUnavailable(f"{self._source.code}: {type(exc).__name__}: {exc}") from exc
+                except SluiceError:
+                    raise
+                except Exception as exc:
+                    if _is_of_connection(exc):
+                        raise SupplierUnavailable(f"{self._source.code}: {type(exc).__name__}: {exc}") from exc
+                    raise
 
         within = min(self._policy.timeouts.step, self._policy.no_progress_timeout)
         return patiently(lambda: self._restraint.ask(once), self._policy.retry, within)
@@ -124,3 +129,15 @@ class CodeSource:
 
     def _wrong(self, what: str) -> AnswerUnusable:
         return AnswerUnusable(f"{self._source.code}: {what}")
+
+
+def _is_of_connection(error: BaseException) -> bool:
+    """Whether a lost connection or a time-out is behind an error, whatever the client that was used has made of it."""
+    found: BaseException | None = error
+    seen: set[int] = set()
+    while found is not None and id(found) not in seen:
+        if isinstance(found, ConnectionError | TimeoutError | socket.gaierror):
+            return True
+        seen.add(id(found))
+        found = found.__cause__ or found.__context__
+    return False
