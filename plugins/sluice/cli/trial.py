@@ -53,7 +53,7 @@ def draw_requests(console: Console, requests: Sequence[dict[str, Any]]) -> None:
 
 def _draw_question(console: Console, trial: Trial) -> None:
     of_shards = f"{trial.shard}, of {trial.shards:,}" if trial.shards > 1 else trial.shard
-    given = ", ".join(f"{name} {value}" for name, value in trial.params.items())
+    given = ", ".join(f"{name} {value}" for name, value in trial.params.items() if value not in ("", trial.shard))
     window = trial.window
     console.print(
         pairs(
@@ -61,7 +61,7 @@ def _draw_question(console: Console, trial: Trial) -> None:
                 ("sync", trial.sync),
                 ("mode", trial.mode),
                 ("shard", of_shards),
-                ("with", given if given != f"{next(iter(trial.params), '')} {trial.shard}" else None),
+                ("with", given),
                 ("window", f"{window.start.isoformat()} to {window.end.isoformat()}" if window else None),
                 ("from", trial.watermark),
                 ("until", trial.until),

@@ -1,6 +1,7 @@
 """`sluice new`: what it writes is valid as it is, and it overwrites nothing."""
 
 import ast
+import io
 import json
 from itertools import product
 from pathlib import Path
@@ -12,7 +13,7 @@ import yaml
 from sluice.adapters.spec_files import SpecFiles
 from sluice.cli.drafting import placing
 from sluice.cli.drafting.asking import drafted_by
-from sluice.cli.drafting.choices import FORMATS, Kind, Paging, Shards
+from sluice.cli.drafting.choices import FORMATS, MEANINGS, Kind, Paging, Shards
 from sluice.cli.drafting.look import drafted
 from sluice.cli.drafting.stages_file import with_stage
 from sluice.errors import SpecInvalid, UsageInvalid
@@ -101,6 +102,19 @@ def test_what_does_not_go_together_is_refused(invoke: Invoke, project: Path, arg
     done = invoke("new", *arguments, "--no-look")
     assert (done.exit_code, message in done.stderr) == (2, True), done.stderr
     assert sorted(project.rglob("*")) == before
+
+
+def test_whoever_sits_at_a_terminal_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty answer takes what is proposed, a wrong one is asked for again; what an option says is not asked for."""
+    said = ["ftp", "rest", "", "/v1/hotels", "page", "data.items", "id, chain", "", "thirds", "values", "hotel-content", "", ""]
+    monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in said)))
+    draft = drafted_by("hotels", {"version": "rev"}, ["hotel-content"], is_there=True)
+    assert (draft.kind, draft.connection, draft.path, draft.paging) == ("rest", "hotels_supplier", "/v1/hotels", "page")
+    assert (draft.records, draft.key, draft.version, draft.watermark) == ("data.items", ("id", "chain"), "rev", None)
+    assert (draft.shards, draft.stage, draft.target, draft.schedule) == ("values", "hotel-content", "public.hotels", None)
+    assert {"kind": get_args(Kind), "paging": get_args(Paging), "shards": get_args(Shards)} == {
+        name: tuple(words) for name, words in MEANINGS.items()
+    }
 
 
 def test_a_supplier_that_cannot_be_asked_hinders_nothing(invoke: Invoke, project: Path) -> None:

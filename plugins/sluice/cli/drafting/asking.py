@@ -6,7 +6,7 @@ from typing import Any, Final, get_args
 
 import typer
 
-from sluice.cli.drafting.choices import FORMATS, Kind, Paging, Shards
+from sluice.cli.drafting.choices import FORMATS, MEANINGS, Kind, Paging, Shards
 from sluice.cli.drafting.draft import Draft
 from sluice.errors import UsageInvalid
 from sluice.model.source import PATH_PATTERN
@@ -59,12 +59,19 @@ class Asking:
     def choice(self, name: str, question: str, allowed: Sequence[str], default: str) -> Any:
         """Return one of some words; raise `UsageInvalid` if an option has another."""
         given = self._options.get(name)
+        if given is None and self._is_there:
+            self._explain(name, allowed)
         while given is None:
             written = self.text("", f"{question} ({', '.join(allowed)})", default)
             given = written if written in allowed else None
         if given not in allowed:
             raise UsageInvalid(f"--{name} {given!r} is not one of {', '.join(allowed)}")
         return given
+
+    def _explain(self, name: str, allowed: Sequence[str]) -> None:
+        for word, meaning in MEANINGS.get(name, {}).items():
+            if word in allowed:
+                typer.echo(f"  {word:<9} {meaning}", err=True)
 
 
 def drafted_by(name: str, options: Options, declared_stages: Sequence[str], *, is_there: bool) -> Draft:
@@ -80,7 +87,7 @@ def drafted_by(name: str, options: Options, declared_stages: Sequence[str], *, i
     key = ask.texts("key", "Which fields identify an object, with commas between them?", "id")
     version = ask.text("version", "Which field orders the versions of an object? (empty: none)", "")
     watermark = ""
-    if "watermark" in options and kind in _OF_KINDS["watermark"]:
+    if kind in _OF_KINDS["watermark"]:
         watermark = ask.text(
             "watermark", "Which field grows with every change, so that runs ask for news only? (empty: none)", ""
         )
