@@ -32,7 +32,9 @@ class ScriptedSupplier(socketserver.ThreadingTCPServer):
         super().__init__(("127.0.0.1", 0), _Conversation)
         self.answers = list(answers)
         self.asked: list[str] = []
+        self.methods: list[str] = []
         self.headers: list[dict[str, str]] = []
+        self.bodies: list[bytes] = []
         self.connections = 0
         self.hang = hang
         """Set by the test; until then an answer that is due when the script is over does not come."""
@@ -53,12 +55,15 @@ class _Conversation(socketserver.StreamRequestHandler):
     def handle(self) -> None:
         self.server.connections += 1
         while line := self.rfile.readline():
-            self.server.asked.append(line.decode().split(" ")[1])
+            method, target, _ = line.decode().split(" ")
+            self.server.methods.append(method)
+            self.server.asked.append(target)
             headers = {}
             while (field := self.rfile.readline().decode("latin-1").strip()) != "":
                 name, _, value = field.partition(":")
                 headers[name.lower()] = value.strip()
             self.server.headers.append(headers)
+            self.server.bodies.append(self.rfile.read(int(headers.get("content-length", "0"))))
             if not self.server.answers and self.server.hang is not None:
                 self.server.hang.wait(30)
                 return

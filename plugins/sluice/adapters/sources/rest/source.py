@@ -25,7 +25,7 @@ from sluice.adapters.sources.rest.paging.stops import stuck
 from sluice.adapters.sources.rest.reading import Reading
 from sluice.adapters.sources.rest.requests import Requests
 from sluice.adapters.sources.rest.templates import values_of
-from sluice.errors import CursorStuck
+from sluice.errors import AnswerUnusable, CursorStuck
 from sluice.guard.restraint import Restraint
 from sluice.model import source as declared
 from sluice.model.stage import StagePolicy
@@ -90,6 +90,7 @@ class RestSource:
                 answer = answers.to(asked, is_first=cursor is None)
                 reading = self._reader.read(answer, asked.url or self._endpoint.url(asked.path, asked.query))
                 following = self._pager.after(cursor, reading)
+                self._require_no_secret(reading, following)
                 if following is not None and _mark_of(following) in trail:
                     raise self._stuck(reading, following, is_same=following == cursor)
                 yield Page(answer.body, len(reading.records), following, answer.supplied_at)
@@ -98,6 +99,15 @@ class RestSource:
                 cursor = following
                 trail.add(_mark_of(cursor))
                 answers.expect(self._ahead(first, cursor))
+
+    def _require_no_secret(self, reading: Reading, cursor: JsonValue) -> None:
+        """Let no credential into the shard's row, which keeps the cursor."""
+        if self._endpoint.secrets.are_in(cursor if isinstance(cursor, str) else json.dumps(cursor)):
+            raise AnswerUnusable(
+                f"{reading.asked}: the next cursor repeats what proves who asks, which Sluice keeps nowhere: declare another "
+                "way of paging, or have the supplier send cursors without it",
+                url=reading.answer.shown,
+            )
 
     def _sized(self, first: Request) -> Request:
         """Return the request with the size of a page."""
