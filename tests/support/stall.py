@@ -110,9 +110,17 @@ _PRICES: Final = "select id, price from prices where _sluice_deleted_at is null"
 
 @contextmanager
 def open_stall(
-    folder: Path, database: ConnectionInfo, artifacts: ConnectionInfo, sync: Mapping[str, Any] | None = None, **policy: Any
+    folder: Path,
+    database: ConnectionInfo,
+    artifacts: ConnectionInfo,
+    sync: Mapping[str, Any] | None = None,
+    supplier: ConnectionInfo | None = None,
+    **policy: Any,
 ) -> Iterator[Stall]:
-    """Yield a stall in a project of its own; `sync` replaces keys of the spec, and `policy` those of its stage."""
+    """Yield a stall in a project of its own; `sync` replaces keys of the spec, and `policy` those of its stage.
+
+    Another `supplier` may take the place of the stall's own shop.
+    """
     include = folder / "include"
     (include / "syncs").mkdir(parents=True)
     (include / "syncs/prices.yaml").write_text(yaml.safe_dump({**SYNC, **(sync or {})}, sort_keys=False))
@@ -122,7 +130,7 @@ def open_stall(
 
         class Known:
             def get(self, conn_id: str) -> ConnectionInfo:
-                return {"sluice_artifacts": artifacts, "shop": shop.connection}.get(conn_id, database)
+                return {"sluice_artifacts": artifacts, "shop": supplier or shop.connection}.get(conn_id, database)
 
         with open_services(Settings(include=include, cache=folder / "cache"), Known(), LoggedMetrics()) as services:
             yield Stall(services, shop, database)
