@@ -15,7 +15,7 @@ from sluice.adapters.clock import SystemClock
 from sluice.adapters.ledger.store import PostgresLedger
 from sluice.adapters.metrics import LoggedMetrics
 from sluice.adapters.postgres import Database
-from sluice.adapters.probes import PostgresProbe
+from sluice.adapters.probes import PostgresProbe, time_of_warehouse
 from sluice.adapters.sources.factory import Sources
 from sluice.adapters.sources.finder import SourceShardFinder
 from sluice.adapters.spec_files import SpecFiles
@@ -59,6 +59,7 @@ def examined(settings: Settings, connections: Connections, pools: Callable[[], S
         state=lambda: PostgresProbe(connections.get(STATE), "sluice_state"),
         target=lambda conn_id: PostgresProbe(connections.get(conn_id), "sluice_ledger"),
         artifacts=lambda: S3ArtifactStore(connections.get(ARTIFACTS)),
+        warehouse=lambda conn_id: time_of_warehouse(connections.get(conn_id)),
         pools=pools,
         writing={
             StateClass.CONTROL: postgres.WRITING,

@@ -8,6 +8,7 @@ from psycopg import sql
 
 from sluice.adapters.postgres import conninfo, translated
 from sluice.adapters.schemas import UNAVAILABLE, VERSION_TABLE, Schema
+from sluice.model.stage import StagePolicy
 from sluice.ports import ConnectionInfo
 
 _THERE: Final = "select to_regclass(%s) is not null"
@@ -39,3 +40,11 @@ class PostgresProbe:
         with translated(self._info, UNAVAILABLE[self._schema]), psycopg.connect(conninfo(self._info)) as connection:
             row = connection.execute(query, parameters).fetchone()
         return row[0] if row else None
+
+
+def time_of_warehouse(info: ConnectionInfo) -> datetime:
+    """Return the time by a database that is a source of rows, having got in; raise what the source would."""
+    from sluice.adapters.sources.sql.snapshot import Snapshot
+
+    with Snapshot(info, StagePolicy()) as snapshot:
+        return snapshot.begun_at

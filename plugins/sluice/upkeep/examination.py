@@ -5,7 +5,7 @@ A check that cannot be made is a finding, and stops no other.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 from uuid import uuid4
@@ -19,7 +19,7 @@ from sluice.model.connections import ARTIFACTS, STATE, TARGET
 from sluice.model.finding import Finding, Standing
 from sluice.model.loss_window import LossWindow, Writing, loss_windows
 from sluice.model.scalars import spell_duration
-from sluice.model.source import FilesSource, RestSource
+from sluice.model.source import FilesSource, RestSource, SourceSpec
 from sluice.model.spec import SyncSpec
 from sluice.model.stage import StagePolicy
 from sluice.model.state_class import StateClass
@@ -39,6 +39,8 @@ class Examined:
     state: Callable[[], DatabaseProbe]
     target: Callable[[str], DatabaseProbe]
     artifacts: Callable[[], ArtifactStore]
+    warehouse: Callable[[str], datetime]
+    """Asks the database behind a connection, a source of rows, for its time; raises what the source would."""
     pools: Callable[[], Sequence[str]] | None
     """Lists Airflow's pools; None: no Airflow is known."""
     writing: Mapping[StateClass, Writing]
@@ -162,15 +164,19 @@ def _artifacts(examined: Examined) -> Finding:
     return Finding(check="artifacts", subject=ARTIFACTS, standing=Standing.OK, said="an object was put, read back and removed")
 
 
+def _sources(spec: SyncSpec) -> list[SourceSpec]:
+    """Return what the sync asks: for its records, and for its shards."""
+    return [spec.source, *([spec.shards.source] if spec.shards is not None and spec.shards.kind == "listed" else [])]
+
+
 def _others(spec: SyncSpec) -> set[str]:
     """Return the connections to those whom the sync asks or tells."""
-    sources = [spec.source, *([spec.shards.source] if spec.shards is not None and spec.shards.kind == "listed" else [])]
-    asked = (source.connection for source in sources if source.connection)
+    asked = (source.connection for source in _sources(spec) if source.connection)
     return {*asked, *(hook.connection for hook in spec.webhooks)}
 
 
 def _supplier(examined: Examined, conn_id: str, syncs: Sequence[SyncSpec]) -> Finding:
-    """Look at a connection, and at whether it holds what its syncs prove by who asks."""
+    """Look at a connection, and at whether it holds what its syncs prove by who asks; a database is asked for its time."""
     info = examined.connections.get(conn_id)
     for spec in syncs:
         auth = spec.source.auth if isinstance(spec.source, RestSource | FilesSource) else None
@@ -183,6 +189,9 @@ def _supplier(examined: Examined, conn_id: str, syncs: Sequence[SyncSpec]) -> Fi
                 said=f"lacks {missing} of the sync {spec.sync}",
                 mend=f"put it into the connection {conn_id}, or correct source.auth of {spec.sync}",
             )
+    if any(source.kind == "sql" and source.connection == conn_id for spec in syncs for source in _sources(spec)):
+        examined.warehouse(conn_id)
+        return Finding(check="supplier", subject=conn_id, standing=Standing.OK, said=f"reachable at {info.host}")
     return Finding(check="supplier", subject=conn_id, standing=Standing.OK, said=f"is defined, and leads to {info.host}")
 
 

@@ -95,6 +95,7 @@ HEALTHY = Examined(
     state=lambda: Probe(CLOCK),
     target=lambda _: Probe(CLOCK),
     artifacts=MemoryArtifactStore,
+    warehouse=lambda _: CLOCK.now(),
     pools=lambda: ["sluice_hotel_content"],
     writing=WRITING,
 )
@@ -250,3 +251,17 @@ def test_a_connection_without_what_proves_who_asks() -> None:
     assert finding.standing is Standing.FAILED
     assert finding.said == "lacks a password for source.auth of kind bearer of the sync market"
     assert finding.mend == "put it into the connection supplier, or correct source.auth of market"
+
+
+def test_a_database_of_a_supplier_is_asked_whether_it_lets_us_in() -> None:
+    """Of its records or of its shards; a refusal is told in its own words."""
+    rows = {"kind": "sql", "connection": "warehouse", "table": "stalls", "key": ["id"]}
+    listed = {"kind": "listed", "name": "city", "value": "id", "source": rows}
+    for spec in (market_spec(source=rows), market_spec(shards=listed)):
+        assert found("supplier", "warehouse", specs=Files(spec=spec)).said == "reachable at shop.example"
+
+        def refuse(conn_id: str) -> datetime:
+            raise ConnectionInvalid(f"{conn_id} lets nobody in")
+
+        finding = found("supplier", "warehouse", specs=Files(spec=spec), warehouse=refuse)
+        assert (finding.standing, finding.said) == (Standing.FAILED, "warehouse lets nobody in")
