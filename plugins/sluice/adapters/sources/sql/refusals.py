@@ -12,7 +12,8 @@ from sluice.ports import ConnectionInfo
 
 _LOGIN_REFUSED: Final = re.compile(
     r"authentication failed|no pg_hba\.conf entry|role .* does not exist|database .* does not exist|not permitted to log in"
-    r"|permission denied for database|no password supplied|certificate verify failed|does not support SSL"
+    r"|permission denied for database|certificate file .* does not exist|no password supplied|certificate verify failed"
+    r"|does not support SSL"
 )
 """A server that lets nobody in tells so in words alone: the code of the error is lost in the driver."""
 

@@ -13,12 +13,14 @@ from sluice.adapters.postgres import conninfo, end_if_idle
 from sluice.adapters.queries import Queries
 from sluice.adapters.sources.sql.fragments import Fragment
 from sluice.adapters.sources.sql.refusals import asking, connecting
+from sluice.adapters.sources.telling import told
 from sluice.errors import ConnectionInvalid
 from sluice.model.stage import StagePolicy
 from sluice.ports import ConnectionInfo
 
 _SQL: Final = Queries(__package__, "session.sql")
 _TYPES: Final = ("postgres", "postgresql")
+_LONGEST_SHOWN: Final = 500
 _DECLARE: Final = "declare sluice_rows no scroll cursor for "
 
 Row = tuple[bytes, *tuple[str | None, ...]]
@@ -89,7 +91,8 @@ class Snapshot:
 
     def declare(self, statement: Fragment, query: str | None = None) -> None:
         """Have the server make ready to yield the rows of a statement, which has the spec's `query` in it, if there is one."""
-        with asking(self._info, f"{_DECLARE}{statement.as_sent}", query):
+        text = statement.as_sent
+        with told("SELECT", " ".join(text.split())[:_LONGEST_SHOWN]), asking(self._info, f"{_DECLARE}{text}", query):
             self._connection.execute(_DECLARE.encode() + statement.for_psycopg, statement.values or None)
 
     def fetch(self, count: int) -> list[Row]:

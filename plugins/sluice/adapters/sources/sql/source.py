@@ -46,8 +46,7 @@ class SqlSource:
         self._source = source
         self._info = info
         self._policy = policy
-        self._address = address_of(info)
-        self._restraint = restraint_of(self._address)
+        self._restraint = restraint_of(address_of(info))
         self._sync = sync
         self._query = None if source.query is None else QueryTemplate(source.query)
 
@@ -67,13 +66,8 @@ class SqlSource:
 
     def _ask(self, call: Callable[[], T]) -> T:
         """Return what a call to the server returns, repeating it as the policy allows while there is no server."""
-
-        def once() -> T:
-            with told("FETCH", f"{self._source} at {self._address}"):
-                return call()
-
         within = min(self._policy.timeouts.step, self._policy.no_progress_timeout)
-        return patiently(lambda: self._restraint.ask(once), self._policy.retry, within)
+        return patiently(lambda: self._restraint.ask(call), self._policy.retry, within)
 
     def _looked_at_the_clock(self) -> datetime:
         with Snapshot(self._info, self._policy) as snapshot:
@@ -122,8 +116,10 @@ class _Reading:
         try:
             if self._snapshot is None:
                 self._snapshot = self.open(after)
-            # One row more than a page has tells whether another page follows.
-            rows = self._rows + self._snapshot.fetch(size + 1 - len(self._rows))
+            with told("FETCH", f"{size} rows of {self.source}") as answer:
+                # One row more than a page has tells whether another page follows.
+                rows = self._rows + self._snapshot.fetch(size + 1 - len(self._rows))
+                answer.bytes = sum(len(row[0]) for row in rows)
         except SupplierUnavailable:
             self.close()
             raise
