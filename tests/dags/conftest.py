@@ -63,16 +63,19 @@ def airflow_home(postgres: PostgresServer) -> Iterator[Path]:
 
 
 def lay_out_syncs() -> None:
-    """Write the DAGs and specs of the tests: the project's hotels in small pages, and once more with all shards in one task."""
+    """Write the DAGs and specs of the tests: the project's hotels; with all shards in one task; by spans of time."""
     spec = (PROJECT / "include" / "syncs" / "hotels.yaml").read_text().replace('limit: "500"', 'limit: "50"')
     (HOME / "include" / "syncs").mkdir(parents=True)
     (HOME / "include" / "stages.yaml").write_text(STAGES)
     (HOME / "include" / "syncs" / "hotels.yaml").write_text(spec)
     grouped = spec.replace("sync: hotels ", "sync: grouped ").replace("hotel-content", "in-one-group")
     (HOME / "include" / "syncs" / "grouped.yaml").write_text(grouped.replace("public.hotels", "public.grouped"))
+    windowed = spec.replace("sync: hotels ", "sync: windowed ").replace("{{ watermark }}", "{{ window.start or watermark }}")
+    (HOME / "include" / "syncs" / "windowed.yaml").write_text(windowed.replace("public.hotels", "public.windowed"))
     (HOME / "dags").mkdir()
     shutil.copy(PROJECT / "dags" / "hotels.py", HOME / "dags")
-    (HOME / "dags" / "grouped.py").write_text((PROJECT / "dags" / "hotels.py").read_text().replace("hotels", "grouped"))
+    for name in ("grouped", "windowed"):
+        (HOME / "dags" / f"{name}.py").write_text((PROJECT / "dags" / "hotels.py").read_text().replace("hotels", name))
 
 
 @pytest.fixture

@@ -106,6 +106,7 @@ def test_the_form(dag: Any) -> None:
     """Left as it is, the form asks for what the schedule asks for; declared shards can be picked from a list."""
     assert dag.params.dump() == {
         "mode": None,
+        "replays": None,
         "window_start": None,
         "window_end": None,
         "shards": [],

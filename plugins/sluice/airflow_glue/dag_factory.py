@@ -6,7 +6,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
-from airflow.sdk import DAG, Asset, TriggerRule, task, task_group
+from airflow.sdk import DAG, Asset, CronDataIntervalTimetable, TriggerRule, task, task_group
 
 from sluice.adapters.spec_files import SpecFiles
 from sluice.airflow_glue.asking import AskingStep
@@ -41,7 +41,7 @@ def sync_dag(name: str, include: Path | None = None) -> DAG:
     with DAG(
         dag_id=dag_id_of(spec.sync),
         description=spec.description or None,
-        schedule=spec.schedule,
+        schedule=_schedule(spec),
         start_date=_EPOCH,
         catchup=False,
         max_active_runs=_ACTIVE_RUNS,
@@ -57,6 +57,13 @@ def sync_dag(name: str, include: Path | None = None) -> DAG:
     ) as dag:
         _lay_out(spec, policy, SyncTasks(sync=spec.sync, include=folder, asset=asset))
     return dag
+
+
+def _schedule(spec: SyncSpec) -> str | CronDataIntervalTimetable | None:
+    """Return when the sync runs. With a window each run has a data interval, as a backfill needs: else there would be none."""
+    if spec.schedule is None or not spec.uses_window:
+        return spec.schedule
+    return CronDataIntervalTimetable(spec.schedule, timezone="UTC")
 
 
 def _lay_out(spec: SyncSpec, policy: StagePolicy, tasks: SyncTasks) -> None:

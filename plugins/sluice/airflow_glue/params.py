@@ -7,7 +7,7 @@ from airflow.sdk import Param
 from pydantic import ValidationError
 
 from sluice.errors import UsageInvalid
-from sluice.model.run import ASKED_MODES, Mode, Origin, ReviewMode, RunRequest, parse_window
+from sluice.model.run import ASKED_MODES, Mode, Origin, ReviewMode, RunRequest, Window, parse_window
 from sluice.model.spec import SyncSpec
 
 _RUN: Final = "What to bring in"
@@ -72,8 +72,11 @@ def params_form(spec: SyncSpec) -> dict[str, Param]:
     return form
 
 
-def run_request(spec: SyncSpec, params: Mapping[str, Any], origin: Origin) -> RunRequest:
-    """Return what the form asks for; raise `UsageInvalid` naming every param that cannot be used as it is."""
+def run_request(spec: SyncSpec, params: Mapping[str, Any], origin: Origin, backfilled: Window | None = None) -> RunRequest:
+    """Return what the form asks for; raise `UsageInvalid` naming every param that cannot be used as it is.
+
+    What a backfill leaves open asks for all that the supplier dates within the span that is `backfilled`.
+    """
     known = set(params_form(spec))
     problems = [
         f"{name}: unknown; known params of {spec.sync}: {', '.join(sorted(known))}" for name in sorted(set(params) - known)
@@ -85,10 +88,13 @@ def run_request(spec: SyncSpec, params: Mapping[str, Any], origin: Origin) -> Ru
         problems += error.facts["problems"]
     if problems:
         raise UsageInvalid("\n".join(problems), problems=problems)
+    mode = params.get("mode")
+    if backfilled is not None and window is None and spec.uses_window and mode in (None, Mode.FULL):
+        mode, window = Mode.FULL, backfilled
     try:
         return RunRequest(
             sync=spec.sync,
-            mode=params.get("mode"),
+            mode=mode,
             window=window,
             shards=tuple(params.get("shards") or ()),
             review=params.get("review") or ReviewMode.POLICY,

@@ -17,7 +17,7 @@ from sluice.errors import FlightTaken, NotFound, ReviewNotApproved, ReviewWaitin
 from sluice.model.base import RunId, ShardKey
 from sluice.model.lifecycle import WAITING_VERDICTS, RunEvent, RunStatus, ShardStatus, Step, Verdict
 from sluice.model.review import by_whom
-from sluice.model.run import Failure, Origin, Run
+from sluice.model.run import Failure, Origin, Run, Window
 from sluice.model.shard import Shard, some_of
 from sluice.ports import Services
 
@@ -43,7 +43,7 @@ class SyncTasks:
         with working(Step.ADMIT, self.include) as work:
             dag_run = work.context["dag_run"]
             origin = Origin(dag_id=dag_run.dag_id, dag_run_id=dag_run.run_id)
-            request = run_request(work.services.spec(self.sync), work.context["params"], origin)
+            request = run_request(work.services.spec(self.sync), work.context["params"], origin, backfilled(dag_run))
             run = admit(work.services, request, work.run_id)
             if run.is_following:
                 raise _followed(work.services, run)
@@ -137,6 +137,14 @@ class SyncTasks:
             if run.status in {RunStatus.FAILED, RunStatus.PARTIAL}:
                 raise RunIncomplete(what_to_mend(work.services, run), status=run.status.value)
             return {"run": run.id, "status": run.status.value, **_whose_outcome(work.services, run)}
+
+
+def backfilled(dag_run: Any) -> Window | None:
+    """Return the data interval of a backfill's run; other runs have no window but the one they are given."""
+    start, end = dag_run.data_interval_start, dag_run.data_interval_end
+    if dag_run.run_type != "backfill" or start is None or end is None or start >= end:
+        return None
+    return Window(start=start, end=end)
 
 
 def _followed(services: Services, run: Run) -> FlightTaken:
