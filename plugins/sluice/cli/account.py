@@ -15,6 +15,7 @@ from sluice.model.progress import shown
 from sluice.model.review import Decision, Review
 from sluice.model.run import Run
 from sluice.model.shard import Shard
+from sluice.model.shard_tally import tallies, worth_showing
 from sluice.packet.words import counts_of
 from sluice.ports import Services
 
@@ -90,22 +91,26 @@ def draw_account(console: Console, account: Account) -> None:
         )
     )
     if account.shards:
-        so_far = " so far" if run.finished_at is None else ""
-        console.print(
-            table(
-                ["shard", "status", f"pages{so_far}", f"records{so_far}", "attempt", "failure"],
-                [
-                    [s.key, s.status, s.pages, s.records, s.attempt, s.failure.message if s.failure else None]
-                    for s in account.shards
-                ],
-            )
-        )
+        console.print(_shards_drawn(account.shards, " so far" if run.finished_at is None else ""))
     if account.review is not None:
         console.print(review_drawn(account.review))
     console.print(_publication_drawn(account))
     if account.calls:
         rows = [[call.name, call.standing, call.begun, _said(call), call.key] for call in account.calls]
         console.print(table(["webhook", "standing", "begun", "answer", "key"], rows))
+
+
+def _shards_drawn(shards: list[Shard], so_far: str) -> RenderableType:
+    """Return the shards; of many what they come to, and those that are not done."""
+    shown = worth_showing(shards)
+    parts: list[RenderableType] = []
+    if found := tallies(shards):
+        rows = [[tally.status, tally.shards, tally.pages, tally.records] for tally in found]
+        parts.append(table(["status", "shards", f"pages{so_far}", f"records{so_far}"], rows))
+        parts.append(Text(f"{len(shown)} of {len(shards):,} shards, those first that are not done; --json has all of them"))
+    rows_of_each = [[s.key, s.status, s.pages, s.records, s.attempt, s.failure.message if s.failure else None] for s in shown]
+    columns = ["shard", "status", f"pages{so_far}", f"records{so_far}", "attempt", "failure"]
+    return Group(*parts, table(columns, rows_of_each))
 
 
 def review_drawn(review: Review) -> RenderableType:

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Final, Self
@@ -14,6 +15,9 @@ from sluice import log_events
 from sluice.cli.output import printable
 
 _SECONDS_BETWEEN_LINES: Final = 5.0
+_SECONDS_BETWEEN_LOOKS: Final = 0.5
+_MOST_LINES: Final = 50
+"""More shards than that are told of in one line, all together."""
 _STATES: Final = {
     log_events.SHARD_CLAIMED: "fetching",
     log_events.SHARD_FETCHED: "fetched",
@@ -48,6 +52,8 @@ class RunProgress:
         self._console = console
         self._live: Progress | None = None
         self._shards: dict[str, _Tally] = {}
+        self._planned = 0
+        self._all = _Tally()
         self._lock = threading.Lock()
         if console.is_terminal:
             columns = (SpinnerColumn(finished_text=" "), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
@@ -70,6 +76,8 @@ class RunProgress:
                 self._tell(f"{event.get('step')} …")
             elif name == log_events.FLIGHT_AWAITED:
                 self._tell(f"waits for run {event.get('owner')}, which works on the same request …")
+            elif name in (log_events.SHARDS_PLANNED, log_events.SHARDS_ADOPTED):
+                self._planned = int(event["shards"])
             elif isinstance(shard, str):
                 self._note(str(name), shard, event)
         return event
@@ -86,7 +94,10 @@ class RunProgress:
         else:
             tally.pages, tally.records = event.get("pages", tally.pages), event.get("records", tally.records)
             tally.state = _STATES[name]
-        self._show(shard, tally, is_over=name != log_events.PAGE_FETCHED)
+        if self._planned > _MOST_LINES:
+            self._show_all(tally)
+        else:
+            self._show(shard, tally, is_over=name != log_events.PAGE_FETCHED)
 
     def _show(self, shard: str, tally: _Tally, *, is_over: bool) -> None:
         rate = f", {tally.rate:,.0f}/s" if tally.state == "fetching" and tally.brought else ""
@@ -99,6 +110,24 @@ class RunProgress:
         elif is_over or time.monotonic() - tally.told >= _SECONDS_BETWEEN_LINES:
             tally.told = time.monotonic()
             self._tell(text)
+
+    def _show_all(self, tally: _Tally) -> None:
+        """Show what all shards have come to, now and then, and once the last one is through."""
+        apart = _SECONDS_BETWEEN_LINES if self._live is None else _SECONDS_BETWEEN_LOOKS
+        is_last = tally.state in ("done", "failed") and len(self._shards) == self._planned
+        if not is_last and time.monotonic() - self._all.told < apart:
+            return
+        self._all.told = time.monotonic()
+        states = Counter(known.state for known in self._shards.values())
+        records = sum(known.records for known in self._shards.values())
+        failed = f", {states['failed']:,} failed" if states["failed"] else ""
+        text = f"{states['done']:,} of {self._planned:,} shards done{failed}, {records:,} records"
+        if self._live is None:
+            self._tell(text)
+            return
+        if self._all.task is None:
+            self._all.task = self._live.add_task(text, total=self._planned)
+        self._live.update(self._all.task, description=text, completed=states["done"] + states["failed"])
 
     def _tell(self, text: str) -> None:
         self._console.print(printable(text), soft_wrap=True)

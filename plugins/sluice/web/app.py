@@ -21,6 +21,7 @@ from sluice.model.lifecycle import WAITING_VERDICTS
 from sluice.model.progress import shown
 from sluice.model.review import Review
 from sluice.model.run import Run
+from sluice.model.shard_tally import tallies, worth_showing
 from sluice.packet.page import evidence_part, style
 from sluice.packet.words import counts_of, sentence
 from sluice.ports import Services
@@ -148,7 +149,12 @@ class _Pages:
             run = self._run(services, dag_id, run_id)
             shards = shown(services.shards.of(run.id), services.progress.of(run.id))
             review = services.reviews.latest(run.id)
-        return self.render("run.html", request, run=run, shards=shards, review=review, **_review_facts(review))
+        shown_shards: dict[str, Any] = {
+            "shards": worth_showing(shards),
+            "tallies": tallies(shards),
+            "shards_in_all": len(shards),
+        }
+        return self.render("run.html", request, run=run, review=review, **shown_shards, **_review_facts(review))
 
     def review(self, request: Request, dag_id: str, review_id: ReviewId) -> Response:
         """Show a review with some of the objects it is about, and how to decide."""

@@ -32,6 +32,11 @@ PUBLICATION = Publication(
 )
 
 
+def a_shard(key: str, status: ShardStatus, **changes: Any) -> Shard:
+    """Return a shard of the run."""
+    return Shard(run=RUN.id, key=ShardKey(key), params={}, status=status, token=Token(1), **changes)
+
+
 def drawn(capsys: pytest.CaptureFixture[str], **parts: Any) -> str:
     """Return what an account looks like."""
     account = Account(**{"run": RUN, "shards": [], "review": None, "publication": None, **parts})
@@ -109,3 +114,21 @@ def test_an_unreachable_target_hides_only_the_publication(capsys: pytest.Capture
     told = drawn(capsys, unknown="the target database cannot be reached")
     assert "whether it was published is unknown: the target database cannot be reached" in told
     assert "nothing published" not in told
+
+
+def test_of_many_shards_those_are_shown_that_are_not_done(capsys: pytest.CaptureFixture[str]) -> None:
+    """What each status comes to, and the failed ones by name; thousands are no table to read."""
+    done = [a_shard(f"{n}-{n + 9}", ShardStatus.SUCCEEDED, records=10) for n in range(0, 20_000, 10)]
+    failure = Failure(error="SupplierRefused", message="404 of that one")
+    told = drawn(capsys, shards=[*done, a_shard("late", ShardStatus.FAILED, failure=failure)])
+    assert re.search(r"succeeded +2,000 +0 +20,000", told)
+    assert re.search(r"failed +1 +0 +0", told)
+    assert "50 of 2,001 shards, those first that are not done" in told
+    assert "404 of that one" in told
+    assert len(told.splitlines()) < 100
+
+
+def test_shards_are_ordered_as_people_order_them(capsys: pytest.CaptureFixture[str]) -> None:
+    """A number in a key counts by its value."""
+    told = drawn(capsys, shards=[a_shard(key, ShardStatus.PENDING) for key in ("1000-1999", "0-999", "20000-20999")])
+    assert told.index("0-999") < told.index("1000-1999") < told.index("20000-20999")

@@ -3,6 +3,7 @@
 import io
 import threading
 
+import pytest
 from rich.console import Console
 from structlog.typing import EventDict
 
@@ -78,3 +79,20 @@ def test_pages_of_several_threads_are_all_counted() -> None:
         thread.join()
     progress(None, "info", {"event": log_events.SHARD_FETCHED, "shard": "a"})
     assert stream.getvalue().splitlines()[-1] == "a: fetched, 2,000 pages, 4,000 records"
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_many_shards_are_told_of_together(*, is_terminal: bool) -> None:
+    """One line says what they have come to, not one for each of thousands; the last one through is told of at once."""
+    stream = io.StringIO()
+    with RunProgress(Console(file=stream, force_terminal=is_terminal, width=100)) as progress:
+        progress(None, "info", {"event": log_events.SHARDS_PLANNED, "shards": 2_000})
+        for number in range(2_000):
+            shard = f"s{number}"
+            progress(None, "info", {"event": log_events.SHARD_CLAIMED, "shard": shard, "pages": 0, "records": 0})
+            progress(None, "info", {"event": log_events.SHARD_FETCHED, "shard": shard, "pages": 1, "records": 3})
+            progress(
+                None, "info", {"event": log_events.SHARD_TRANSFORMED if number else log_events.SHARD_FAILED, "shard": shard}
+            )
+    assert "1,999 of 2,000 shards done, 1 failed, 6,000 records" in stream.getvalue()
+    assert "s1999" not in stream.getvalue()

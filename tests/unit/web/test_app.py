@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 from sluice.flow.packet import with_packet
 from sluice.model.airflow_names import dag_id_of
 from sluice.model.artifact import ArtifactKind, ArtifactRef
-from sluice.model.base import PublicationId, RunId
+from sluice.model.base import PublicationId, RunId, ShardKey
 from sluice.model.ledger import Outcome
 from sluice.model.review import Figures, Review
 from sluice.model.run import Mode
@@ -153,3 +153,16 @@ def test_the_sheet_is_that_of_the_packet_and_of_the_pages(site: Site) -> None:
     assert sheet.headers["content-type"].startswith("text/css")
     assert "svg.histogram" in sheet.text
     assert "nav {" in sheet.text
+
+
+def test_the_page_of_a_run_bears_thousands_of_shards(site: Site) -> None:
+    """It says what they come to, and shows those that are not done."""
+    memory = site.workshop.memory
+    for number in range(2_000):
+        key = ShardKey(f"s{number}")
+        memory.shards[RUN, key] = memory.shards[RUN, NORTH].model_copy(update={"key": key})
+    page = site.client().get(f"/dags/{DAG}/runs/{RUN}").text
+    text = " ".join(Reading(page).text.split())
+    assert "50 of 2,002 shards, those first that are not done" in text
+    assert "south pending" in text
+    assert page.count("<tr>") < 80
