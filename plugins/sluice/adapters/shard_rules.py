@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from sluice.adapters.source_rules import taken_parameters
+from sluice.adapters import paging_rules
 from sluice.adapters.spec_draft import Draft
 from sluice.adapters.spec_templates import inspect_template
 from sluice.adapters.yaml_positions import Path, Problem
@@ -62,7 +62,7 @@ def _lister(listed: ListedShards) -> Iterator[Problem]:
     source = listed.source
     if source.watermark is not None:
         yield Problem((*_LISTER, "watermark"), "the list of shards is always read as a whole: leave this line out")
-    yield from taken_parameters(source, _LISTER)
+    yield from paging_rules.broken_rules(source, _LISTER)
     known = {"window": ("start", "end")}
     for place, text in source.templates():
         yield from (Problem((*_LISTER, *place), problem) for problem in inspect_template(text, known).problems)

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 
-from sluice.adapters import file_rules, request_rules, sql_rules, watermark_rules
+from sluice.adapters import file_rules, paging_rules, request_rules, sql_rules, watermark_rules
 from sluice.adapters.spec_draft import Draft, known_names
 from sluice.adapters.spec_templates import inspect_template
 from sluice.adapters.yaml_positions import Path, Problem
-from sluice.model.source import RestSource, SourceSpec
 
 
 def broken_rules(draft: Draft) -> Iterator[Problem]:
@@ -16,19 +15,8 @@ def broken_rules(draft: Draft) -> Iterator[Problem]:
     yield from file_rules.broken_rules(draft)
     yield from request_rules.broken_rules(draft)
     if draft.source is not None:
-        yield from taken_parameters(draft.source, ("source",))
+        yield from paging_rules.broken_rules(draft.source, ("source",))
     yield from _templates(draft)
-
-
-def taken_parameters(source: SourceSpec, path: Path) -> Iterator[Problem]:
-    """Check that what paging sets is not set by the spec as well; the source stands at `path`."""
-    if not isinstance(source, RestSource):
-        return
-    place = source.cursor.into
-    taken = source.query if place == "query" else source.body or {}
-    for key, name in source.cursor.parameters():
-        if name in taken:
-            yield Problem((*path, place, name), f"is set by {'.'.join(map(str, path))}.cursor.{key}: leave it out here")
 
 
 def _templates(draft: Draft) -> Iterator[Problem]:

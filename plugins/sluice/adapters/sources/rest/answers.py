@@ -10,6 +10,7 @@ from sluice.adapters.sources.http.client import Answer
 from sluice.adapters.sources.http.endpoint import Endpoint
 from sluice.adapters.sources.rest.levels import at, level, planted
 from sluice.adapters.sources.rest.not_json import not_json
+from sluice.adapters.sources.rest.places import exclusions, places_of
 from sluice.adapters.sources.rest.reading import Reading
 from sluice.errors import AnswerNotJson, AnswerUnusable, RecordsMissing, SluiceError, SpecInvalid
 from sluice.mapping import shapes, tokens
@@ -31,8 +32,8 @@ class AnswerReader:
         self._source = source
         self._endpoint = endpoint
         self._records = _path(source.records)
-        self._places = {f"cursor.{key}": _path(place) for key, place in source.cursor.places()}
-        problems = list(self._exclusive())
+        self._places = places_of(source)
+        problems = [f"source.{key}: {problem}" for key, problem in exclusions(source)]
         if problems:
             raise SpecInvalid(problems)
         tree: dict[str, Any] = {}
@@ -54,20 +55,6 @@ class AnswerReader:
             raise self._no_records(answer)
         values = {key: at(found, path) for key, path in self._places.items()} if self._records else {}
         return Reading(answer, url, records or (), _told(values))
-
-    def _exclusive(self) -> list[str]:
-        """Name the places that stand inside of others."""
-        problems = []
-        for key, path in self._places.items():
-            shown = ".".join(path)
-            if self._records and self._records == path[: len(self._records)]:
-                problems.append(f"source.{key}: {shown!r} stands inside source.records, which is a list")
-            elif path == self._records[: len(path)]:
-                problems.append(f"source.records: {self._source.records!r} stands inside source.{key}, which is a single value")
-            for other, below in self._places.items():
-                if path != below and path == below[: len(path)]:
-                    problems.append(f"source.{other}: {'.'.join(below)!r} stands inside source.{key}, which is a single value")
-        return problems
 
     def _read_odd(self, answer: Answer, url: str, exc: Exception) -> Reading:
         """Read an answer that the fast way refuses: name what is wrong, unless single records are damaged and no more."""

@@ -1,0 +1,100 @@
+"""The rules of paging: each mistake told with its line and its mend."""
+
+from pathlib import Path
+
+import pytest
+
+from sluice.adapters.spec_files import SpecFiles
+
+SPEC = """\
+sync: demo
+stage: content
+source:
+  kind: rest
+  connection: supplier
+  path: /items
+  MORE
+  cursor: CURSOR
+object: {key: [id]}
+fields:
+  - {name: id, type: text}
+target: {table: items}
+"""
+
+
+def problems(tmp_path: Path, cursor: str, more: str = "records: data.items") -> list[str]:
+    """Return what is wrong with a sync that pages so, from the line on."""
+    (tmp_path / "syncs").mkdir()
+    (tmp_path / "stages.yaml").write_text("stages: {content: {}}")
+    (tmp_path / "syncs" / "demo.yaml").write_text(SPEC.replace("CURSOR", cursor).replace("MORE", more))
+    return [line.split(":", 1)[1] for line in SpecFiles(tmp_path).check("demo")]
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    [
+        "{path: data.next, parameter: c}",
+        "{kind: body, path: next, parameter: c, has_more: more, size: 9, size_parameter: n, short_page_ends: true}",
+        "{kind: next_url, path: links.next}",
+        "{kind: link}",
+        "{kind: header, header: X-Next}",
+        "{kind: header, header: X-Next, parameter: c}",
+        "{kind: page, first: 0, pages: data.pages, total: data.total, at_once: 4}",
+        "{kind: offset, size: 100, size_parameter: limit, overlap: 5, has_more: data.more}",
+        "{kind: keyset, size: 100, field: changed.at, parameter: after}",
+        "{kind: none}",
+    ],
+)
+def test_sound_ways_of_paging(tmp_path: Path, cursor: str) -> None:
+    """What the guide shows is taken."""
+    assert problems(tmp_path, cursor) == []
+
+
+@pytest.mark.parametrize(
+    ("cursor", "more", "problem"),
+    [
+        ("{kind: pages}", "records: items", "body, next_url, link, header, page, offset, keyset, none"),
+        ("{kind: none, has_more: more}", "records: items", "has_more"),
+        ("{kind: keyset, field: at, parameter: after}", "records: items", "source.cursor.size"),
+        ("{kind: offset, size: 5, overlap: 5}", "records: items", "overlap has to be smaller than size"),
+        ("{kind: body, path: next, parameter: c, total: n}", "records: items", "source.cursor.total"),
+        ("{kind: page, short_page_ends: true}", "records: items", "short_page_ends needs a size"),
+        ("{kind: page}", "query: {page: x}", "source.query.page: is set by source.cursor.parameter: leave it out here"),
+        ("{kind: page, size: 5, size_parameter: page}", "records: items", "'page' is source.cursor.parameter already"),
+        ("{path: items.next, parameter: c}", "records: items", "source.cursor.path: 'items.next' stands inside source.records"),
+        ("{path: data, parameter: c}", "records: data.items", "source.records: 'data.items' stands inside source.cursor.path"),
+        (
+            "{path: meta, parameter: c, has_more: meta.more}",
+            "records: items",
+            "source.cursor.has_more: 'meta.more' stands inside source.cursor.path",
+        ),
+        (
+            "{kind: next_url, path: next}",
+            "query: {}",
+            "source.cursor.path: the answer is itself the list (source.records is empty)",
+        ),
+        (
+            "{kind: page, total: total}",
+            "query: {}",
+            "source.cursor.total: the answer is itself the list (source.records is empty)",
+        ),
+    ],
+)
+def test_mistakes(tmp_path: Path, cursor: str, more: str, problem: str) -> None:
+    """Each is told by name, at its line."""
+    found = problems(tmp_path, cursor, more)
+    assert any(problem in line for line in found), found
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        ("{page: {after: 1}}", "source.body.page.after: is set by source.cursor.parameter"),
+        ("{page: x}", "source.body.page: is in the way of source.cursor.parameter, which goes to 'page.after'"),
+    ],
+)
+def test_places_in_a_body(tmp_path: Path, body: str, problem: str) -> None:
+    """A parameter that goes into the body has a place of its own there."""
+    more = f"method: POST\n  records: items\n  body: {body}"
+    found = problems(tmp_path, "{path: next, parameter: page.after, into: body}", more)
+    assert any(problem in line for line in found), found
