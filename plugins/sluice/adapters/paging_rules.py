@@ -17,9 +17,7 @@ def broken_rules(source: SourceSpec, path: Path) -> Iterator[Problem]:
         return
     for key, _ in source.cursor.places():
         if source.cursor.kind != "body" or key != "path":  # such a list has always been taken for the only page
-            problem = (
-                "the answer is the list of records itself, so nothing stands beside it: say source.records, or leave this out"
-            )
+            problem = "the answer is itself the list (source.records is empty), so nothing stands beside it: leave this out"
             yield Problem((*path, "cursor", key), problem)
 
 
