@@ -182,16 +182,17 @@ def test_the_command(places: Places, tmp_path: Path, database: ConnectionInfo, a
     known = {"sluice_state": database, "sluice_target": database, "sluice_artifacts": artifacts}
     sluice = CommandLine(tmp_path, known)
     sluice.define("shop", places.supplier.connection(password="canary"))
+    places.declare(source={**SPEC["source"], "auth": {"kind": "api_key", "query": "token"}})
     draft = tmp_path / "draft" / "places.yaml"
     draft.parent.mkdir()
     text = (tmp_path / "include/syncs/places.yaml").read_text(encoding="utf-8")
     draft.write_text(text.replace("name: tags", "path: label\n  name: tags"), encoding="utf-8")
 
-    places.supplier.answers += [page('{"id": "a", "note": "\\u001b[31mred canary"}')] * 2
+    places.supplier.answers += [page('{"id": "a", "note": "\\u001b[31mred"}')] * 2
     told = sluice.ask("try", "draft/places.yaml")
     [request] = told["requests"]
     assert (request["method"], request["status"]) == ("GET", 200)
-    assert request["address"].endswith("/places")
+    assert request["address"].endswith("/places?token=***")
     assert request["bytes"] > 0
     line = draft.read_text(encoding="utf-8").splitlines().index("- path: label") + 1
     assert f"draft/places.yaml:{line}: fields[3].path: no record has `label`" in "\n".join(told["hints"])
@@ -199,6 +200,8 @@ def test_the_command(places: Places, tmp_path: Path, database: ConnectionInfo, a
     shown = sluice.call("try", "places", "--limit", "1")
     assert (shown.returncode, shown.stderr) == (0, "")
     assert "\x1b" not in shown.stdout
+    assert "canary" not in shown.stdout + str(told)
+    assert places.supplier.asked[-1] == "/places?token=canary"
     assert "What is not among these records is no deletion" in shown.stdout
 
     places.supplier.answers += [page('{"id": null}'), answer({"data": []}), answer({}, "403 Forbidden")]

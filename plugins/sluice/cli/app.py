@@ -25,7 +25,7 @@ from sluice.cli.logs import configure_logs
 from sluice.cli.session import Session
 from sluice.ports import Connections
 
-_WORK, _LOOK, _SETUP = "Run and decide", "Look", "Set up"
+_DECLARE, _WORK, _LOOK, _SETUP = "Declare a sync", "Run and decide", "Look", "Set up"
 
 _EPILOG = "Exit codes: 0 done, 1 failed, 2 usage or invalid spec, 3 waits for a review, 4 partial."
 
@@ -45,8 +45,8 @@ def build_app(airflow: Callable[[], Connections]) -> typer.Typer:
         rich_markup_mode="markdown",
         epilog=_EPILOG,
         help="Keep Postgres tables in step with slow, unreliable suppliers, and let nothing reach them unreviewed.\n\n"
-        "Begin with `sluice demo`, or check your own specs with `sluice validate`. Every command has --json and an example "
-        "in its --help.",
+        "Begin with `sluice demo`. Declare a supplier of your own with `sluice new`, and see with `sluice try` what it has.\n\n"
+        "Every command has --json and an example in its --help.",
     )
 
     @app.callback()
@@ -61,9 +61,9 @@ def build_app(airflow: Callable[[], Connections]) -> typer.Typer:
         configure_logs(verbose=verbose)
         context.obj = Session(airflow=airflow, verbose=verbose, debug=debug)
 
-    app.command(rich_help_panel=_WORK)(bounded(new))
-    app.command(rich_help_panel=_WORK)(bounded(validate))
-    app.command("try", rich_help_panel=_WORK)(bounded(try_spec))
+    app.command(rich_help_panel=_DECLARE)(bounded(new))
+    app.command("try", rich_help_panel=_DECLARE)(bounded(try_spec))
+    app.command(rich_help_panel=_DECLARE)(bounded(validate))
     app.command("run", rich_help_panel=_WORK)(bounded(run_command))
     app.add_typer(review, name="review", rich_help_panel=_WORK)
     app.command(rich_help_panel=_WORK)(bounded(rollback))

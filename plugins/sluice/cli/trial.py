@@ -130,8 +130,8 @@ def _changed(sample: ObjectSample) -> str:
 
 
 def _value(value: str | None) -> str:
-    if value is None:
-        return "null"
+    if not value:
+        return "null" if value is None else '""'
     return value if len(value) <= _VALUE_CHARACTERS else f"{value[: _VALUE_CHARACTERS - 1]}…"
 
 
