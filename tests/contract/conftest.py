@@ -107,4 +107,7 @@ def _let_pass(database: Database, span: timedelta) -> None:
             {"span": span},
         )
         connection.execute("update sluice_state.shard set progress_at = progress_at - %s", (span,))
-        connection.execute("update sluice_state.lease set expires_at = expires_at - %s", (span,))
+        connection.execute(
+            "update sluice_state.lease set expires_at = expires_at - %(span)s, kept_until = kept_until - %(span)s",
+            {"span": span},
+        )

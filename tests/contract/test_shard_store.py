@@ -233,6 +233,19 @@ def test_a_renewal_keeps_the_flight_of_the_run_and_is_fenced(stores: Stores) -> 
     assert stores.runs.open(a_run("run-2"), POLICY).status is RunStatus.PENDING
 
 
+def test_a_shard_that_waits_keeps_the_flight_of_its_run(stores: Stores) -> None:
+    """For so long as was said, though another shard's sign of life would not last that long; then it is free for others."""
+    stores.runs.enter(RUN, Step.FETCH, MINUTE)
+    other = stores.shards.claim(RUN, ROME)
+    stores.shards.fail(stores.shards.claim(RUN, PARIS), FAILURE, 10 * MINUTE)
+    stores.shards.renew(other, MINUTE)
+    stores.let_pass(9 * MINUTE)
+    rival = stores.runs.open(a_run("run-2"), POLICY)
+    assert rival.follows == RUN
+    stores.let_pass(2 * MINUTE)
+    assert stores.runs.open(rival, POLICY).follows is None
+
+
 @pytest.mark.parametrize("event", [RunEvent.FAIL, RunEvent.END_PARTIAL, RunEvent.CANCEL])
 def test_no_shard_goes_on_running_in_a_run_that_is_over(stores: Stores, event: RunEvent) -> None:
     """Whose worker was not heard of has failed, and is fenced; what came through stays; both can be gone on with."""

@@ -2,8 +2,11 @@
 
 from datetime import UTC, datetime, timedelta
 
+import psycopg
+
+from sluice.adapters.postgres import conninfo
 from sluice.airflow_glue.run_ids import run_id_of
-from sluice.model.lifecycle import RunStatus, ShardStatus
+from sluice.model.lifecycle import ShardStatus
 from sluice.model.shard import Shard
 from sluice.ports import ConnectionInfo
 from tests.dags.driving import DrivenAirflow
@@ -34,8 +37,10 @@ def test_a_long_pause_is_airflows(airflow: DrivenAirflow, database: ConnectionIn
     assert (shard.status, shard.failure and shard.failure.error) == (ShardStatus.FAILED, "RateLimited")
     assert "It asks for a pause of 400 s. Not before 20" in str(shard.failure)
     assert "Airflow asks again then, from the last checkpoint on" in str(shard.failure)
-    with services() as state:
-        assert state.runs.get(run_id_of(DAG, run)).status is RunStatus.RUNNING
+    with psycopg.connect(conninfo(database)) as state:
+        kept = state.execute("select expires_at from sluice_state.lease where owner = %s", (run_id_of(DAG, run),)).fetchone()
+        assert kept is not None
+        assert kept[0] > before + timedelta(seconds=400)
     asked = supplier.requests()
 
     supplier.control(fail=None)

@@ -167,7 +167,7 @@ def stream_from(server: ScriptedSupplier, **headers: str) -> bytes:
 
 
 def test_streams_come_as_they_are() -> None:
-    """Of any size, not decoded, with status and headers; a part of a file as well. To open one is tried as often as any request."""
+    """Of any size, not decoded, with status and headers; a part of a file as well. Opening one is retried like any request."""
     body = bytes(300_000)
     partly = answer(b"rest", "206 Partial Content", Content_Range="bytes 6-9/10", ETag="x", Date=DATE)
     with scripted(RESET, answer(body), partly) as server, client_of(server.connection()) as client:

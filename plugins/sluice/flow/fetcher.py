@@ -78,19 +78,18 @@ def _give_up(services: Services, run: Run, shard: Shard, policy: StagePolicy, er
     """Note why the shard failed. While Airflow waits until its supplier may be asked again, the run keeps its flight."""
     now = services.clock.now()
     due = due_at(error, now)
-    failure = Failure.of(error)
+    failure, silence = Failure.of(error), None
     if due is not None:
         error.facts[DUE] = due
+        if run.origin.is_airflow:
+            silence = min(max(due - now, timedelta(0)), policy.wait_timeout) + policy.lease_ttl + policy.gap(run.origin)
         how = "Airflow asks again then" if run.origin.is_airflow else "run it again then"
         failure = Failure(
             error=failure.error,
             message=f"{error.message} Not before {due:%Y-%m-%dT%H:%M:%SZ}: {how}, from the last checkpoint on.",
         )
-    services.shards.fail(shard, failure)
+    services.shards.fail(shard, failure, silence)
     log.warning(log_events.SHARD_FAILED, error=failure.error, message=failure.message)
-    if due is not None and run.origin.is_airflow:
-        wait = min(max(due - now, timedelta(0)), policy.wait_timeout)
-        services.shards.renew(shard, wait + policy.lease_ttl + policy.gap(run.origin))
 
 
 @dataclass

@@ -101,8 +101,11 @@ class ShardStore(Protocol):
     def succeed(self, shard: Shard) -> Shard:
         """The shard is fetched and transformed; its high mark is kept. `Fenced` on an older token."""
 
-    def fail(self, shard: Shard, failure: Failure) -> Shard:
-        """The shard gave up; its cursor stands. `Fenced` on an older token."""
+    def fail(self, shard: Shard, failure: Failure, silence: timedelta | None = None) -> Shard:
+        """The shard gave up; its cursor stands. `Fenced` on an older token.
+
+        It goes on after some `silence`, if that is given: the flight of its run lasts for so long at least.
+        """
 
 
 class PointerStore(Protocol):

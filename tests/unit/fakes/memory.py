@@ -26,6 +26,7 @@ class Lease:
 
     owner: RunId
     expires_at: datetime
+    kept_until: datetime | None = None
 
 
 @dataclass
@@ -90,7 +91,17 @@ class Memory:
         if run.failure is not None and takeover.is_taken_over(run):
             raise Fenced(f"run {run.id} is over: {run.failure.message}", run=run.id)
         ttl = self.lease_ttls[run.id] if ttl is None else ttl
-        self.leases[run.request_key] = Lease(run.id, self.clock.now() + ttl)
+        held = self.leases.get(run.request_key)
+        kept_until = held.kept_until if held and held.owner == run.id else None
+        expires_at = self.clock.now() + ttl
+        self.leases[run.request_key] = Lease(run.id, max(expires_at, kept_until or expires_at), kept_until)
+
+    def hold_out(self, run: RunId, silence: timedelta) -> None:
+        """Keep the flight of a run for so long, whatever is said of it meanwhile."""
+        key = self.run(run).request_key
+        until = self.clock.now() + silence
+        held = self.leases[key]
+        self.leases[key] = Lease(run, max(held.expires_at, until), max(held.kept_until or until, until))
 
     def still_run(self, run: RunId, token: Token, ttl: timedelta | None = None) -> None:
         """Extend the flight, or raise `Fenced` if it or the run is somebody else's."""

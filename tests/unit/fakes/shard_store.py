@@ -142,10 +142,12 @@ class MemoryShardStore:
                 raise IllegalTransition(f"shard {shard.key} has pages left to fetch: it has not succeeded")
             return self._keep(present, status=status, high_mark=shard.high_mark, progress_at=self._memory.clock.now())
 
-    def fail(self, shard: Shard, failure: Failure) -> Shard:
+    def fail(self, shard: Shard, failure: Failure, silence: timedelta | None = None) -> Shard:
         """The shard gave up."""
         with self._memory.lock:
             present, status = self._after(shard, ShardEvent.FAIL)
+            if silence is not None:
+                self._memory.hold_out(shard.run, silence)
             return self._keep(present, status=status, failure=failure)
 
     def _after(self, shard: Shard, event: ShardEvent) -> tuple[Shard, ShardStatus]:

@@ -53,6 +53,11 @@ def keep(connection: Connection, run: RunId) -> bool:
     return connection.execute(_SQL["release_unless_running"], {"run": run}).rowcount == 0
 
 
+def hold_out(connection: Connection, run: RunId, silence: timedelta) -> None:
+    """Keep a flight that was just extended for so long, even if somebody extends it by less meanwhile."""
+    connection.execute(_SQL["hold_out"], {"run": run, "silence": silence})
+
+
 def still_shard(connection: Connection, run: RunId, shard: ShardKey, token: Token, ttl: timedelta | None = None) -> None:
     """Extend the run's flight; raise `Fenced` unless `token` is the shard's and nobody else has the flight."""
     _extend(connection, run, ttl)

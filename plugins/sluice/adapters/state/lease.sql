@@ -7,10 +7,19 @@ from sluice_state.run where run.id = %(run)s
 on conflict (key) do update set
     owner = excluded.owner,
     token = case when held.owner = excluded.owner then held.token else excluded.token end,
-    expires_at = excluded.expires_at,
+    expires_at = case when held.owner = excluded.owner then greatest(excluded.expires_at, held.kept_until)
+        else excluded.expires_at end,
+    kept_until = case when held.owner = excluded.owner then held.kept_until end,
     progress_at = excluded.progress_at
 where held.owner = excluded.owner or held.expires_at <= clock_timestamp()
 returning held.owner
+
+-- name: hold_out
+-- Keep the flight of a run for so long without a sign of life, whatever shorter time is said after that.
+update sluice_state.lease set
+    kept_until = greatest(kept_until, clock_timestamp() + %(silence)s::interval),
+    expires_at = greatest(expires_at, clock_timestamp() + %(silence)s::interval)
+where owner = %(run)s
 
 -- name: holder
 -- Who has the flight of a run's request.

@@ -112,13 +112,17 @@ class PostgresShardStore:
         """The shard is fetched and transformed; its mark is kept."""
         return self._finish(shard, ShardEvent.SUCCEED, "succeed", None)
 
-    def fail(self, shard: Shard, failure: Failure) -> Shard:
+    def fail(self, shard: Shard, failure: Failure, silence: timedelta | None = None) -> Shard:
         """The shard gave up; its cursor stands."""
-        return self._finish(shard, ShardEvent.FAIL, "fail", failure)
+        return self._finish(shard, ShardEvent.FAIL, "fail", failure, silence)
 
-    def _finish(self, shard: Shard, event: ShardEvent, query: str, failure: Failure | None) -> Shard:
+    def _finish(
+        self, shard: Shard, event: ShardEvent, query: str, failure: Failure | None, silence: timedelta | None = None
+    ) -> Shard:
         with self._database.transaction() as connection:
             flights.still_shard(connection, shard.run, shard.key, shard.token)
+            if silence is not None:
+                flights.hold_out(connection, shard.run, silence)
             facts = {**_identity(shard), "high_mark": shard.high_mark, **_transition(event), **failure_columns(failure)}
             row = connection.execute(_SQL[query], facts).fetchone()
             if row is None:

@@ -1,5 +1,5 @@
 -- A shard remembers the supplier's own time when it was begun, above which no watermark goes; a run may map once more what
--- another has fetched; and all workers share one access token per client, of which only one at a time asks for the next.
+-- another has fetched; one that waits for a supplier keeps its flight meanwhile; and all workers share one access token per client, of which only one at a time asks for the next.
 --
 -- Whoever replays a run has the locks of his own lease and run, then locks that run: nobody who has an older run's lock waits for
 -- a newer run's.
@@ -18,6 +18,10 @@ alter table sluice_state.run
     add constraint run_replays_check check ((mode = 'replay') = (replays is not null));
 comment on column sluice_state.run.replays is
     'The run whose raw data a replay maps again, by name, since that may be removed before; null for every other mode.';
+
+alter table sluice_state.lease add column kept_until timestamptz;
+comment on column sluice_state.lease.kept_until is
+    'Until when its run may be silent, as it waits for a supplier: no sign of life lets it end before. Null: it never waited.';
 
 create table sluice_state.access_token (
     client text primary key check (client <> ''),
