@@ -81,6 +81,11 @@ def test_texts_are_compared_as_the_spec_says(warehouse: Warehouse, collation: st
     ("shards", "shard", "expected"),
     [
         ({"kind": "values", "name": "region", "values": ["north"]}, {"region": "north"}, [1, 3, 5]),
+        (
+            {"kind": "listed", "name": "region", "value": "v", "buckets": 2, "source": {"kind": "code", "code": "a.B"}},
+            {"region": "north,east"},
+            [1, 3, 5],
+        ),
         ({"kind": "ranges", "last": 5, "size": 3, "column": "id"}, {"start": "3", "end": "6", "last": "5"}, [3, 4, 5]),
         (
             {"kind": "windows", "every": "1d", "column": "at"},

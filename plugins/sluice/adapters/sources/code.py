@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 
 from pydantic import JsonValue
 
+from sluice.adapters.sources.http.secrecy import Secrets
 from sluice.adapters.sources.telling import told
 from sluice.adapters.user_code import load
 from sluice.errors import AnswerTooLarge, AnswerUnusable, CursorStuck, SluiceError, SpecInvalid, SupplierUnavailable
@@ -45,6 +46,8 @@ class CodeSource:
         self._class = load(source.code, include, "source.code")
         if not isinstance(self._class, type) or not callable(getattr(self._class, "pages", None)):
             raise SpecInvalid([f"source.code: {source.code} is no class with a method `pages`: see the protocol Source"])
+        extra = [value for value in info.extra.values() if isinstance(value, str)] if info else []
+        self._secrets = Secrets((info.password if info else None) or "", others=extra)
         self._context = SourceContext(info, source.options, policy, self._ask)
         self._splitter = PageSplitter(source.stored_records)
 
@@ -83,9 +86,11 @@ class CodeSource:
                 except SluiceError:
                     raise
                 except Exception as exc:
-                    if _is_of_connection(exc):
-                        raise SupplierUnavailable(f"{self._source.code}: {type(exc).__name__}: {exc}") from exc
-                    raise
+                    if not _is_of_connection(exc):
+                        raise
+                    # Without the error itself, whose message and whose causes may hold a secret of the connection.
+                    said = self._secrets.hide(f"{type(exc).__name__}: {exc}")
+                    raise SupplierUnavailable(f"{self._source.code}: {said}") from None
 
         within = min(self._policy.timeouts.step, self._policy.no_progress_timeout)
         return patiently(lambda: self._restraint.ask(once), self._policy.retry, within)

@@ -3,9 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
-from sluice.errors import SpecInvalid
 from sluice.guard.restraint import Restraint
 from sluice.model.auth import AuthSpec
 from sluice.model.source import SourceSpec
@@ -59,7 +58,7 @@ class Sources:
                 proof = self._proof(source.auth, info, policy)
                 return FilesSource(source, info, policy, lambda host: self.restraint(host, stage, policy), proof)
             case _:
-                raise SpecInvalid([f"source.kind: {source.kind} is not built yet"])
+                assert_never(source)
 
     def _proof(self, auth: AuthSpec | None, info: ConnectionInfo, policy: StagePolicy) -> "Callable[[Endpoint], Auth]":
         from sluice.adapters.sources.http.proof import Proofs
