@@ -132,6 +132,19 @@ def test_links_are_followed_wherever_they_stand(kind: str) -> None:
         assert [page.body for page in again] == [pages[2].body]
 
 
+def test_a_relative_link_starts_from_where_a_redirect_led() -> None:
+    """An answer that came from another path of the host has its links seen from there."""
+
+    def respond(path: str, query: dict[str, str]) -> Reply:
+        if path == "/v1/things":
+            return Reply({}, 302, {"Location": "/v2/eu/things"})
+        return Reply({"items": [1], "next": None if "page" in query else "./more?page=2"})
+
+    with answering(respond) as supplier:
+        pages_of(supplier, {"kind": "next_url", "path": "next"})
+        assert supplier.asked == ["/v1/things", "/v2/eu/things", "/v2/eu/more?page=2"]
+
+
 def test_a_link_to_another_host_is_not_followed() -> None:
     """The page that has it comes; then the error names the host, and the key that would allow it."""
 

@@ -45,6 +45,8 @@ class Answer:
     supplied_at: datetime | None = None
     """The supplier's own time when it answered, where it tells."""
     method: str = "GET"
+    url: str = field(default="", repr=False)
+    """The address it came from, behind all redirects, without its query: what relative links start from."""
 
     @property
     def asked(self) -> str:
@@ -194,6 +196,7 @@ class HttpClient:
             headers,
             http_date(headers.get("date")),
             received.method,
+            str(received.url.copy_with(query=None)),
         )
 
     def _told(self, request: Request) -> AbstractContextManager[Told]:

@@ -44,19 +44,19 @@ class AnswerReader:
         self._decoder = msgspec.json.Decoder(level(tree) if self._records else list[Raw])
         self._splitter = PageSplitter(source.records)
 
-    def read(self, answer: Answer, url: str) -> Reading:
-        """Return what an answer from `url` says; raise a kind of `AnswerUnusable`, saying what the spec expected where."""
+    def read(self, answer: Answer) -> Reading:
+        """Return what an answer says; raise a kind of `AnswerUnusable`, saying what the spec expected where."""
         try:
             found = self._decoder.decode(answer.body)
         except (msgspec.MsgspecError, RecursionError) as exc:
-            return self._read_odd(answer, url, exc)
+            return self._read_odd(answer, exc)
         records = at(found, self._records)
         if records is UNSET:
             raise self._no_records(answer)
         values = {key: at(found, path) for key, path in self._places.items()} if self._records else {}
-        return Reading(answer, url, records or (), _told(values))
+        return Reading(answer, records or (), _told(values))
 
-    def _read_odd(self, answer: Answer, url: str, exc: Exception) -> Reading:
+    def _read_odd(self, answer: Answer, exc: Exception) -> Reading:
         """Read an answer that the fast way refuses: name what is wrong, unless single records are damaged and no more."""
         try:
             _WHOLE.decode(answer.body)
@@ -71,7 +71,7 @@ class AnswerReader:
             raise self._no_records(answer) from exc
         except (AnswerNotJson, tokens.Unbalanced):
             raise not_json(answer, exc, self._endpoint) from exc
-        return Reading(answer, url, records, _told(values))
+        return Reading(answer, records, _told(values))
 
     def _odd_whole(self, answer: Answer) -> SluiceError:
         """Tell a wrong place of the records from a wrong place of something else, in an answer that is JSON."""

@@ -1,4 +1,4 @@
-"""What an answer says: its records, what stands beside them, and where it was found, as paging and checks need it."""
+"""What an answer says: its records and what stands beside them, as paging and checks need it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,8 +13,6 @@ class Reading:
     """An answer, read."""
 
     answer: Answer
-    url: str
-    """The address that was asked."""
     records: Sequence[Raw]
     """Each as its raw bytes."""
     values: Mapping[str, bytes]

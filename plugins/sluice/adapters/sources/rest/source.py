@@ -88,7 +88,7 @@ class RestSource:
             while True:
                 asked = self._pager.request(first, cursor)
                 answer = answers.to(asked, is_first=cursor is None)
-                reading = self._reader.read(answer, asked.url or self._endpoint.url(asked.path, asked.query))
+                reading = self._reader.read(answer)
                 following = self._pager.after(cursor, reading)
                 self._require_no_secret(reading, following)
                 if following is not None and _mark_of(following) in trail:

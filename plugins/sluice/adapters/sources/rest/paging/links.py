@@ -67,7 +67,7 @@ class LinkPager:
     def _whole(self, address: str, reading: Reading) -> str:
         """Return the address as seen from the one that was asked, without what proves who asks: that is added to each try."""
         try:
-            parts = urlsplit(urljoin(reading.url, address))
+            parts = urlsplit(urljoin(reading.answer.url, address))
             base = urlsplit(self._endpoint.base)
             # A supplier behind a proxy often does not know that it is asked by https.
             if (parts.scheme, base.scheme) == ("http", "https") and parts.netloc.lower() == base.hostname:

@@ -34,8 +34,8 @@ def pager(cursor: Mapping[str, Any], **changes: Any) -> Pager:
 def reading(cursor: Mapping[str, Any], body: Any, url: str = "http://shop.test/things", **headers: str) -> Reading:
     """An answer, read."""
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
-    answer = Answer(content, "application/json", url, {name.lower(): value for name, value in headers.items()})
-    return AnswerReader(source_spec(cursor), ENDPOINT).read(answer, url)
+    answer = Answer(content, "application/json", url, {name.lower(): value for name, value in headers.items()}, url=url)
+    return AnswerReader(source_spec(cursor), ENDPOINT).read(answer)
 
 
 class Listing:
