@@ -29,7 +29,7 @@ def refusal(response: httpx2.Response, endpoint: Endpoint, asked: str) -> Sluice
     mend = (
         f"Check login, password and headers of connection {endpoint.conn_id}"
         if status in _UNAUTHORISED
-        else f"Check source.path and source.query of the spec, and connection {endpoint.conn_id}"
+        else f"Check what source of the spec asks for (path and query, or files), and connection {endpoint.conn_id}"
     )
     return SupplierRefused(f"{what}. {mend}", status=status, url=asked, said=said)
 
