@@ -47,7 +47,7 @@ def numbered(last: int, **more: Any) -> Any:
 
 
 def test_pages_are_asked_for_at_the_same_time_and_come_in_order() -> None:
-    """Behind the first, three are under way at once; each is asked for once, and they come in order."""
+    """Behind the first, three are under way at once; they come in order, and the last is asked for last."""
     together = threading.Barrier(3)
 
     def respond(path: str, query: dict[str, str]) -> Reply:
@@ -57,7 +57,7 @@ def test_pages_are_asked_for_at_the_same_time_and_come_in_order() -> None:
 
     with answering(respond) as supplier:
         pages = pages_of(supplier, {"kind": "page", "pages": "pages", "at_once": 3})
-        assert sorted(supplier.asked) == [f"/v1/things?page={number}" for number in range(1, 8)]
+        assert sorted(supplier.asked) == [f"/v1/things?page={number}" for number in (*range(1, 8), 7)]
     assert [page.body for page in pages] == [b'{"items": [{"id": %d}], "pages": 7}' % number for number in range(1, 8)]
     assert pages[-1].cursor is None
 
@@ -78,6 +78,27 @@ def test_a_fault_comes_at_its_own_page() -> None:
         supplier.respond = numbered(7)
         rest = list(source(supplier, {"kind": "page", "at_once": 4}).pages(asking(came[-1].cursor)))
     assert [page.records for page in rest] == [1, 1, 1, 1, 0]
+
+
+def test_what_moves_to_an_end_that_was_asked_for_ahead() -> None:
+    """D moves from page 2 to the end while page 3, the last, has come already: it is not lost between the two."""
+    records = [{"id": name, "at": 1} for name in "ABCDEF"]
+    end_came = threading.Event()
+
+    def respond(_: str, query: dict[str, str]) -> Reply:
+        offset = int(query["offset"])
+        if offset == 2:
+            assert end_came.wait(20)
+            records.append(records.pop(3) | {"at": 2})
+        found = Reply({"items": records[offset : offset + 3]})
+        if offset == 4:
+            end_came.set()
+        return found
+
+    with answering(respond) as supplier:
+        pages = pages_of(supplier, {"kind": "offset", "size": 3, "at_once": 3})
+    assert b'{"id": "D", "at": 2}' in b"".join(page.body for page in pages)
+    assert all(b'"id": "%c"' % name in b"".join(page.body for page in pages) for name in b"ABCDEF")
 
 
 def test_what_lies_behind_the_end_does_no_harm() -> None:

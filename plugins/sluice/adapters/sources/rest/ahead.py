@@ -5,13 +5,19 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 from sluice.adapters.sources.http.client import Answer
 from sluice.adapters.sources.http.request import Request
 
 Ask = Callable[[Request, bool], Answer]
 """Sends a request; the flag says whether it is that for the first page."""
+
+
+class _Coming(NamedTuple):
+    request: Request
+    answer: Future[Answer]
+    is_early: bool
 
 
 class AnswersAhead:
@@ -22,31 +28,35 @@ class AnswersAhead:
         self._ask = ask
         self._at_once = at_once
         self._executor = ThreadPoolExecutor(at_once, "sluice-pages") if at_once > 1 else None
-        self._coming: deque[tuple[Request, Future[Answer]]] = deque()
+        self._coming: deque[_Coming] = deque()
 
-    def to(self, request: Request, *, is_first: bool) -> Answer:
-        """Return the answer to a request, or raise what asking raised. What was expected in its place is given up."""
-        if self._coming and self._coming[0][0] == request:
-            return self._coming.popleft()[1].result()
+    def to(self, request: Request, *, is_first: bool) -> tuple[Answer, bool]:
+        """Return the answer to a request, and whether that was sent before the answer in front of it was there.
+
+        Raises what asking raised. What was expected in its place is given up.
+        """
+        if self._coming and self._coming[0].request == request:
+            coming = self._coming.popleft()
+            return coming.answer.result(), coming.is_early
         self._give_up()
-        return self._ask(request, is_first)
+        return self._ask(request, is_first), False
 
     def expect(self, requests: Iterable[Request]) -> None:
         """Begin to ask for what is wanted next, in that order, none of it for the first page, as many as may be at once."""
         if self._executor is None:
             return
         for place, request in zip(range(self._at_once), requests, strict=False):
-            if place < len(self._coming) and self._coming[place][0] == request:
+            if place < len(self._coming) and self._coming[place].request == request:
                 continue
             while len(self._coming) > place:
-                self._coming.pop()[1].cancel()
+                self._coming.pop().answer.cancel()
             # The threads log with the fields bound here.
             asking = self._executor.submit(copy_context().run, self._ask, request, False)
-            self._coming.append((request, asking))
+            self._coming.append(_Coming(request, asking, is_early=place > 0))
 
     def _give_up(self) -> None:
         while self._coming:
-            self._coming.pop()[1].cancel()
+            self._coming.pop().answer.cancel()
 
     def __enter__(self) -> Self:
         """Return itself."""

@@ -87,9 +87,15 @@ class RestSource:
         with AnswersAhead(self._asking(client), getattr(self._source.cursor, "at_once", 1)) as answers:
             while True:
                 asked = self._pager.request(first, cursor)
-                answer = answers.to(asked, is_first=cursor is None)
+                answer, is_early = answers.to(asked, is_first=cursor is None)
                 reading = self._reader.read(answer)
                 following = self._pager.after(cursor, reading)
+                if following is None and is_early:
+                    # What has moved to the end since then may not be there: an end counts if it was asked for last.
+                    answers.expect(())
+                    answer, _ = answers.to(asked, is_first=False)
+                    reading = self._reader.read(answer)
+                    following = self._pager.after(cursor, reading)
                 self._require_no_secret(reading, following)
                 if following is not None and _mark_of(following) in trail:
                     raise self._stuck(reading, following, is_same=following == cursor)

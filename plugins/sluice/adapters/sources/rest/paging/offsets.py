@@ -25,6 +25,9 @@ from sluice.model.paging import Offset
 _REMEMBERED: Final = 32
 """How many of the last records are known again."""
 
+_REPEATED: Final = 1
+"""How often a page may come again: a list may shift by just what a page brings beside its overlap."""
+
 _MOST_STEPS_BACK: Final = 100
 """More of them without coming further than before, and the list changes faster than it can be read."""
 
@@ -39,6 +42,8 @@ class _Place(msgspec.Struct, frozen=True, tag_field="kind", tag="offset", forbid
     """The hashes of the records that came last."""
     digest: str = ""
     """That of the records of the last page."""
+    repeated: int = 0
+    """How often that page has come again in a row."""
     furthest: int = 0
     """How far paging has come."""
     back: int = 0
@@ -108,7 +113,8 @@ class OffsetPager:
 
     def _further(self, place: _Place, hashes: Sequence[str], reading: Reading) -> _Place:
         digest = digest_of(reading)
-        if digest == place.digest and not place.back:
+        repeated = place.repeated + 1 if digest == place.digest and not place.back else 0
+        if repeated > (_REPEATED if self._declared.overlap else 0):
             raise stuck(reading, ignored(self._declared.parameter))
         reached = place.offset + len(hashes)
         overlap = min(self._declared.overlap, len(hashes) - 1)
@@ -117,6 +123,7 @@ class OffsetPager:
             overlap,
             (*place.tail, *hashes)[-_REMEMBERED:],
             digest,
+            repeated,
             max(reached, place.furthest),
             vain=0 if reached > place.furthest else place.vain,
             total=self._rules.number(reading, "total"),

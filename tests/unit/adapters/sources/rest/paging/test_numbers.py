@@ -56,11 +56,14 @@ def test_the_first_page_is_asked_for_by_its_number() -> None:
 
 @pytest.mark.parametrize("declared", [PAGE, OFFSET, OFFSET | {"overlap": 0}])
 def test_a_supplier_that_ignores_the_parameter(declared: dict[str, Any]) -> None:
-    """The same full page twice would come for ever."""
+    """The same full page would come for ever. Where pages overlap, a list may shift by just one: then it comes twice."""
     paging = pager(declared)
     answer = reading(declared, {"items": [1, 2, 3]})
+    second = paging.after(None, answer)
+    if declared == OFFSET:
+        second = paging.after(second, answer)
     with pytest.raises(CursorStuck, match=rf"ignores '{declared['kind']}' \(source\.cursor\.parameter\)"):
-        paging.after(paging.after(None, answer), answer)
+        paging.after(second, answer)
 
 
 @pytest.mark.parametrize("items", [[], None])
