@@ -170,6 +170,11 @@ def test_incremental(places: Places) -> None:
     source = {**SPEC["source"], "watermark": "opened", "query": {"since": "{{ watermark }}"}}
     places.declare(source=source)
     places.bring('{"id": "a", "opened": "2026-01-02T00:00:00Z"}')
+    places.supplier.answers.append(page('{"id": "b", "opened": "2099-01-01T00:00:00Z"}'))
+    hint = next(hint.message for hint in tried(places).hints if hint.path == ("source", "watermark"))
+    assert (
+        hint == "records are dated after the fetch: 1, first: b 2099-01-01T00:00:00Z; they are taken in, and move no watermark"
+    )
     places.supplier.answers += [page(), page()]
     assert tried(places).watermark is not None
     assert "since=2026-01-02" in places.supplier.asked[-1]

@@ -81,7 +81,12 @@ def try_spec(services: Services, spec: SyncSpec, question: TrialQuestion) -> Tri
             for reject in mapped.rejects
         ),
         paths=shapes.named(documents) if documents else None,
-        hints=(*_records_hints(spec, fetched), *_field_hints(spec, documents), *_paging_hints(spec, fetched)),
+        hints=(
+            *_records_hints(spec, fetched),
+            *_field_hints(spec, documents),
+            *_paging_hints(spec, fetched),
+            *_watermark_hints(mapped),
+        ),
         comparison=comparison,
         incomparable=incomparable,
         failure=fetched.failure or failure,
@@ -168,6 +173,14 @@ class _Fetched:
         for key in reversed(self.place.split(".") if self.place else []):
             body = b"{" + msgspec.json.encode(key) + b":" + body + b"}"
         return body
+
+
+def _watermark_hints(mapped: MappedChunk) -> list[Hint]:
+    """Tell of records that are dated later than the supplier's own time."""
+    if mapped.postdated is None:
+        return []
+    message = f"records are {mapped.postdated}; they are taken in, and move no watermark"
+    return [Hint(path=("source", "watermark"), message=message)]
 
 
 def _records_hints(spec: SyncSpec, fetched: _Fetched) -> list[Hint]:

@@ -18,7 +18,6 @@ from sluice.cli.drafting.look import drafted
 from sluice.cli.drafting.stages_file import with_stage
 from sluice.errors import SpecInvalid, UsageInvalid
 from sluice.mapping.proposals import proposals
-from sluice.model.fields import TypeName
 from tests.unit.cli.conftest import Invoke
 
 STAGES = "stages:\n  hotel-content: {}\n"
@@ -161,38 +160,6 @@ def test_a_stage_that_is_there_or_cannot_be_added() -> None:
     for text in ("stages: {a: {}}\n", "defaults: {}\n", "[1, 2", "stages:\n"):
         with pytest.raises(UsageInvalid, match="declare the stage new there by hand"):
             with_stage(text, "new", "")
-
-
-def test_fields_are_proposed_by_what_was_seen() -> None:
-    """Each gets the narrowest type that takes all its values; nothing is guessed from what a text looks like but times."""
-    records = [
-        b'{"id": 7, "big": 3000000000, "price": 1.5, "open": true, "day": "2026-01-31", "at": "2026-01-31T00:00:00Z"}',
-        b'{"id": 8, "mixed": 1, "geo": {"lat": 1, "Lon": 2.5}, "tags": ["a"], "none": null, "12": "x", "lat": "n"}',
-        b'{"id": 8, "code": "7", "mixed": "one", "day": "2026-02-01"}',
-    ]
-    found = {proposal.name: proposal for proposal in proposals(records)}
-    assert {name: proposal.type for name, proposal in found.items()} == {
-        "id": TypeName.INTEGER,
-        "big": TypeName.BIGINT,
-        "price": TypeName.NUMERIC,
-        "open": TypeName.BOOLEAN,
-        "day": TypeName.DATE,
-        "at": TypeName.TIMESTAMPTZ,
-        "mixed": TypeName.TEXT,
-        "lat": TypeName.INTEGER,
-        "lon": TypeName.NUMERIC,
-        "tags": TypeName.JSON,
-        "none": TypeName.TEXT,
-        "field_12": TypeName.TEXT,
-        "lat_2": TypeName.TEXT,
-        "code": TypeName.TEXT,
-    }
-    assert (found["price"].seen, found["price"].of, found["none"].example) == (1, 3, None)
-    assert [proposal.type for proposal in proposals([b'{"a": "1", "b": "1.5", "c": "x"}'])] == [
-        TypeName.INTEGER,
-        TypeName.NUMERIC,
-        TypeName.TEXT,
-    ]
 
 
 def test_what_was_seen_cannot_break_out_of_its_line() -> None:
