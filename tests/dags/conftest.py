@@ -34,7 +34,20 @@ STAGES = """
 defaults: {task_retries: 0, retry: {attempts: 1, base: 0s, cap: 0s}, chunk_bytes: 20kB}
 stages:
   hotel-content: {}
+  in-four-groups: {groups: 4}
   in-one-group: {groups: 1, result_ttl: 1h, max_parallel_shards: 9, task_retries: 1, task_retry_delay: 0s, timeouts: {step: 2h}}
+"""
+
+CITIES = """
+sync: cities
+stage: in-four-groups
+source: {kind: rest, connection: cities, path: /hotels, query: {city: "{{ shard.city }}"}, cursor: {kind: none}}
+shards:
+  {kind: listed, name: city, value: name, source: {kind: rest, connection: cities, path: /cities, cursor: {kind: none}}}
+object: {key: [id]}
+fields: [{name: id, type: text}, {name: city, type: text}]
+review: {first_load: auto-approve, auto_approve: {deleted: 100%}, block: {deleted: 100%}}
+target: {table: public.cities}
 """
 
 with pytest.MonkeyPatch.context() as _patch:
@@ -63,7 +76,7 @@ def airflow_home(postgres: PostgresServer) -> Iterator[Path]:
 
 
 def lay_out_syncs() -> None:
-    """Write the DAGs and specs of the tests: the project's hotels; with all shards in one task; by spans of time."""
+    """Write the DAGs and specs of the tests: the hotels as they are, all shards in one task, by spans of time; and cities."""
     spec = (PROJECT / "include" / "syncs" / "hotels.yaml").read_text().replace('limit: "500"', 'limit: "50"')
     (HOME / "include" / "syncs").mkdir(parents=True)
     (HOME / "include" / "stages.yaml").write_text(STAGES)
@@ -72,9 +85,10 @@ def lay_out_syncs() -> None:
     (HOME / "include" / "syncs" / "grouped.yaml").write_text(grouped.replace("public.hotels", "public.grouped"))
     windowed = spec.replace("sync: hotels ", "sync: windowed ").replace("{{ watermark }}", "{{ window.start or watermark }}")
     (HOME / "include" / "syncs" / "windowed.yaml").write_text(windowed.replace("public.hotels", "public.windowed"))
+    (HOME / "include" / "syncs" / "cities.yaml").write_text(CITIES)
     (HOME / "dags").mkdir()
     shutil.copy(PROJECT / "dags" / "hotels.py", HOME / "dags")
-    for name in ("grouped", "windowed"):
+    for name in ("grouped", "windowed", "cities"):
         (HOME / "dags" / f"{name}.py").write_text((PROJECT / "dags" / "hotels.py").read_text().replace("hotels", name))
 
 

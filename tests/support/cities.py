@@ -1,0 +1,75 @@
+"""A supplier of cities: it lists them, and has two hotels in each; some of them it can be told to be out of."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from sluice.ports import ConnectionInfo
+
+HOTELS = 2
+"""In each city."""
+
+
+class Cities(ThreadingHTTPServer):
+    """One server on a free port of 127.0.0.1."""
+
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, names: list[str]) -> None:
+        super().__init__(("127.0.0.1", 0), _Conversation)
+        self.names = names
+        self.out_of: set[str] = set()
+        """Cities whose hotels are answered with 404."""
+        self.asked: list[str] = []
+
+    @property
+    def connection(self) -> ConnectionInfo:
+        """The Airflow connection to it."""
+        return ConnectionInfo("cities", "http", "127.0.0.1", int(self.server_address[1]), None, None, "http", {})
+
+
+class _Conversation(BaseHTTPRequestHandler):
+    server: Cities
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        """Answer with cities, or with the hotels of some."""
+        self.server.asked.append(self.path)
+        asked = urlsplit(self.path)
+        if asked.path == "/cities":
+            self._answer(200, [{"name": name} for name in self.server.names])
+            return
+        wanted = parse_qs(asked.query)["city"][0].split(",")
+        if self.server.out_of & set(wanted):
+            self._answer(404, {"error": "no such city"})
+            return
+        self._answer(200, [{"id": f"{city}-{number}", "city": city} for city in wanted for number in range(HOTELS)])
+
+    def _answer(self, status: int, content: Any) -> None:
+        body = json.dumps(content).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Write nothing down."""
+
+
+@contextmanager
+def cities(number: int) -> Iterator[Cities]:
+    """Yield a running server; in the end it is gone."""
+    with Cities([f"city-{place:04d}" for place in range(number)]) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
