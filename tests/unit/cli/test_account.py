@@ -96,6 +96,12 @@ def test_a_rollback_says_what_it_takes_back(capsys: pytest.CaptureFixture[str]) 
     assert re.search(r"^takes back +publication 1700 *$", drawn(capsys, run=run), re.MULTILINE)
 
 
+def test_a_replay_says_what_it_maps_again(capsys: pytest.CaptureFixture[str]) -> None:
+    """By the id of the run that has fetched it."""
+    run = a_run("inline-2", mode=Mode.REPLAY, replays=RUN.id)
+    assert re.search(r"^maps again +what run inline-1 has fetched *$", drawn(capsys, run=run), re.MULTILINE)
+
+
 def test_a_failed_shard_names_its_failure(capsys: pytest.CaptureFixture[str]) -> None:
     """Failures of the run and of its shards are told, without what a supplier may have put into them."""
     failure = Failure(error="AnswerNotJson", message="not JSON: \x1b[2Jhello")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sluice.guard.supersession import Reviewed, covers
-from sluice.model.base import PublicationId, ShardKey
+from sluice.model.base import PublicationId, RunId, ShardKey
 from sluice.model.ledger import Outcome
 from sluice.model.review import Figures
 from sluice.model.run import Mode, Window
@@ -21,7 +21,8 @@ def reviewed(
     mode: Mode = Mode.FULL, marks: dict[ShardKey, str | None] | None = None, *, seen: int = 10, **facts: Any
 ) -> Reviewed:
     """A run that was reviewed."""
-    counts = {"shards_failed": facts.pop("failed", 0), "outcomes": {Outcome.REJECTED: facts.pop("rejected", 0)}}
+    outcomes = {Outcome.REJECTED: facts.pop("rejected", 0), Outcome.DELETED: facts.pop("deleted", 0)}
+    counts = {"shards_failed": facts.pop("failed", 0), "outcomes": outcomes}
     figures = Figures(seen=seen, unchanged=0, live_before=10, **counts)
     return Reviewed(a_run(mode=mode, **facts), figures, marks if marks is not None else dict.fromkeys(BOTH))
 
@@ -41,9 +42,24 @@ def rollback(undoes: int = 1, **facts: Any) -> Reviewed:
     return reviewed(Mode.ROLLBACK, {}, undoes=PublicationId(undoes), seen=0, **facts)
 
 
+def replay(of: str = "run-1", *shards: ShardKey, **facts: Any) -> Reviewed:
+    """A run that maps again what another has fetched."""
+    return reviewed(Mode.REPLAY, {}, replays=RunId(of), shards=shards, **facts)
+
+
 @pytest.mark.parametrize(
     ("newer", "older", "is_covered"),
     [
+        (replay(), full(), True),
+        (replay(), incremental(), True),
+        (replay(), full(deleted=1), False),
+        (replay("run-0"), full(), False),
+        (replay("run-1", NORTH), full(), False),
+        (replay(failed=1), full(), False),
+        (replay(), replay(), True),
+        (replay("run-2"), replay(), False),
+        (full(), replay(), True),
+        (incremental(), replay(), False),
         (full(), full(), True),
         (full(), full(NORTH), True),
         (full(), full(window=MAY), True),

@@ -9,8 +9,9 @@ where run = %(run)s and (%(all_of_them)s or status = any(%(sources)s))
 returning key, status, failure_message = %(failure_message)s as was_under_way
 
 -- name: adopt_shards
--- Copy another run's plan, if one of its shards has a fresh checkpoint: those shards as they stand, where what was not finished
--- is pending again, the others as they were planned. What is listed by now is another plan, and two of them make no whole.
+-- Copy another run's plan, if one of its shards has a fresh checkpoint.
+-- Such shards as they stand, where what was not finished is pending again, the others as they were planned. What is listed by now
+-- is another plan, and two of them make no whole.
 with plan as (
     select *, coalesce(progress_at > now() - %(fresh)s::interval, false) as is_fresh from sluice_state.shard where run = %(donor)s
 )
