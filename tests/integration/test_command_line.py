@@ -156,6 +156,23 @@ def test_a_failed_shard_makes_a_run_partial(sluice: CommandLine, supplier: Suppl
     assert "partial" in done.stdout
 
 
+def test_a_long_pause_ends_an_inline_run_that_goes_on_later(sluice: CommandLine, supplier: Supplier) -> None:
+    """Nobody sleeps through it: the run ends with 4, says from when on and how it goes on, and does so from its checkpoint."""
+    spec = sluice.project / "include/syncs/hotels.yaml"
+    spec.write_text(spec.read_text().replace('limit: "500"', 'limit: "100"'))
+    supplier.control(fail={"status": 429, "region": "tokyo", "after": 1, "retry_after": 400})
+    done = sluice.call("run", "hotels", "--inline")
+    assert done.returncode == 4, done.stderr
+    words = " ".join(done.stdout.split())
+    assert "It asks for a pause of 400 s. Not before 20" in words
+    assert "run it again then, from the last checkpoint on" in words
+    asked = [target for target in supplier.requests() if "tokyo" in target]
+    supplier.control(fail=None)
+    assert sluice.ask("run", "hotels", "--inline")["run"]["status"] == "succeeded"
+    again = [target for target in supplier.requests() if "tokyo" in target][len(asked) :]
+    assert asked[0] not in again
+
+
 def test_missing_tables_name_the_command_that_makes_them(sluice: CommandLine, empty_database: ConnectionInfo) -> None:
     """On a new database a command says `sluice db upgrade`; that makes the tables, and a second time finds nothing to do."""
     for conn_id in ("sluice_state", "sluice_target"):

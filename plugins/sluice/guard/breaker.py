@@ -18,7 +18,7 @@ from typing import Final, NoReturn, TypeVar
 import structlog
 
 from sluice import log_events
-from sluice.errors import SluiceError, SupplierResting, SupplierUnavailable
+from sluice.errors import RateLimited, SluiceError, SupplierResting, SupplierUnavailable
 from sluice.model.breaker import Breaker, BreakerState
 from sluice.model.scalars import spell_duration
 from sluice.model.stage import BreakerPolicy, StagePolicy
@@ -55,9 +55,12 @@ def has_failed_too_often(breaker: Breaker, policy: BreakerPolicy) -> bool:
 def is_failure(error: SluiceError) -> bool:
     """Whether the error says that the supplier is in trouble: time-outs, broken connections, 408, 425 and all of 5xx.
 
-    Whoever answers 429 is well, and asks for manners. A refusal or garbage is an answer as well, of no use to wait for.
+    Whoever answers 429 is well, and asks for manners; and too long a queue for a slot is our own. A refusal or garbage is an
+    answer as well, of no use to wait for.
     """
-    return isinstance(error, SupplierUnavailable) and error.facts.get("status") != HTTPStatus.TOO_MANY_REQUESTS
+    if isinstance(error, RateLimited):
+        return error.facts.get("status", 0) >= HTTPStatus.INTERNAL_SERVER_ERROR
+    return isinstance(error, SupplierUnavailable)
 
 
 class SharedBreaker:

@@ -11,9 +11,12 @@ from structlog.testing import capture_logs
 
 from sluice.errors import (
     AnswerNotJson,
+    CursorExpired,
+    PaginationLimit,
     RateLimited,
     SluiceError,
     StateUnavailable,
+    StrayAddress,
     SupplierRefused,
     SupplierResting,
     SupplierUnavailable,
@@ -189,7 +192,11 @@ def test_who_was_too_slow_with_the_one_try_decides_nothing() -> None:
         (SupplierUnavailable(status=500), True),
         (RateLimited(status=503, retry_after=1), True),
         (RateLimited(status=429), False),
-        (SupplierRefused(status=404), False),
+        (RateLimited("too long a queue for a slot", retry_after=900), False),
+        *[(SupplierRefused(status=status), False) for status in (400, 401, 403, 404, 410)],
+        (CursorExpired(status=410), False),
+        (PaginationLimit(status=400), False),
+        (StrayAddress(), False),
         (AnswerNotJson(), False),
     ],
 )
