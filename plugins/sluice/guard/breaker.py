@@ -59,7 +59,8 @@ def is_failure(error: SluiceError) -> bool:
     answer as well, of no use to wait for.
     """
     if isinstance(error, RateLimited):
-        return error.facts.get("status", 0) >= HTTPStatus.INTERNAL_SERVER_ERROR
+        status: int = error.facts.get("status", 0)
+        return status >= HTTPStatus.INTERNAL_SERVER_ERROR
     return isinstance(error, SupplierUnavailable)
 
 
