@@ -1,7 +1,7 @@
 """The supplier's connection: an Airflow connection of type http in; its base address, headers and what must stay secret out."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit
@@ -15,7 +15,7 @@ _SCHEMES: Final = ("http", "https")
 OPEN_HEADERS: Final = ("accept", "accept-language", "user-agent")
 """Headers whose values are no secrets; those of all others are kept out of messages."""
 
-_SECRET_PARAMETER: Final = re.compile(r"key|token|secret|pass|auth|sign|credential", re.IGNORECASE)
+_SECRET_NAME: Final = re.compile(r"key|token|secret|pass|auth|sign|credential|cookie|session", re.IGNORECASE)
 _LONGEST_SNIPPET: Final = 200
 _LONGEST_VALUE: Final = 80
 
@@ -34,9 +34,10 @@ class Endpoint:
     def of(cls, info: ConnectionInfo) -> "Endpoint":
         """Read the connection; raise `ConnectionInvalid`, without its secrets, if it cannot be used."""
         headers = _extra_headers(info)
-        secret = [value for name, value in headers.items() if name.lower() not in OPEN_HEADERS]
-        secret += [value.partition(" ")[2] for value in secret]
-        secrets = Secrets(*secret, info.password or "", names=(info.login or "",))
+        closed = {name: value for name, value in headers.items() if name.lower() not in OPEN_HEADERS}
+        surely = _with_parts(value for name, value in closed.items() if _SECRET_NAME.search(name))
+        others = _with_parts(closed.values())
+        secrets = Secrets(*surely, info.password or "", others=others, names=(info.login or "",))
         return cls(info.conn_id, _base(info), headers, secrets)
 
     @property
@@ -52,7 +53,7 @@ class Endpoint:
         """Return an address as messages may show it: values of parameters that sound secret are hidden, long ones cut."""
         parts = urlsplit(url)
         pairs = [
-            f"{name}={HIDDEN if _SECRET_PARAMETER.search(name) else self.secrets.hide(value)[:_LONGEST_VALUE]}"
+            f"{name}={HIDDEN if _SECRET_NAME.search(name) else self.secrets.hide(value)[:_LONGEST_VALUE]}"
             for name, value in parse_qsl(parts.query, keep_blank_values=True)
         ]
         query = f"?{'&'.join(pairs)}" if pairs else ""
@@ -66,6 +67,11 @@ class Endpoint:
         printable = "".join(char if char.isprintable() else " " for char in self.secrets.hide(decoded))
         line = " ".join(printable.split())
         return line if len(line) <= _LONGEST_SNIPPET else f"{line[:_LONGEST_SNIPPET]}…"
+
+
+def _with_parts(values: Iterable[str]) -> list[str]:
+    """Return the values, and what stands behind a word in front, such as `Bearer`."""
+    return [part for value in values for part in (value, value.partition(" ")[2])]
 
 
 def _base(info: ConnectionInfo) -> str:

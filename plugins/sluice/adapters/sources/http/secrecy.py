@@ -6,7 +6,7 @@ import re
 import threading
 from base64 import b64encode, urlsafe_b64encode
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 from urllib.parse import quote, quote_plus
 
@@ -15,18 +15,26 @@ HIDDEN: Final = "***"
 _SHORTEST_IN_BASE64: Final = 4
 """Characters; in fewer, three letters of any text might be a secret."""
 
+_SHORTEST_TELLING: Final = 8
+"""Characters; what is shorter may stand somewhere by chance."""
+
 _MOST_PASSING: Final = 20
+_WORD: Final = r"(?:(?<!\w)|(?<=%[0-9A-Fa-f]{{2}})){}(?!\w)"
 
 
 class Secrets:
     """The secrets of one connection; more are added as they are learnt. Its repr shows none, and threads may share it."""
 
-    def __init__(self, *values: str, names: tuple[str, ...] = ()) -> None:
-        """Hide `values` wherever they stand, and `names`, such as a login, where they stand by themselves."""
+    def __init__(self, *values: str, others: Iterable[str] = (), names: Iterable[str] = ()) -> None:
+        """Hide `values`, and `others` that may be none, wherever they stand, and short `names` where they are whole words."""
+        names = tuple(names)
+        self._others = (*others, *(name for name in names if len(name) >= _SHORTEST_TELLING))
         self._lasting: set[str] = set()
         self._passing: deque[str] = deque(maxlen=_MOST_PASSING)
         self._spelled: tuple[str, ...] = ()
-        self._names = tuple(re.compile(rf"(?<!\w){re.escape(way)}(?!\w)") for name in names for way in _ways(name))
+        self._telling: tuple[str, ...] = ()
+        short = [name for name in names if len(name) < _SHORTEST_TELLING]
+        self._names = tuple(re.compile(_WORD.format(re.escape(way))) for name in short for way in _ways(name))
         self._lock = threading.Lock()
         self.add(*values)
 
@@ -43,12 +51,14 @@ class Secrets:
             self._spell()
 
     def _spell(self) -> None:
-        spelled = {way for value in (*self._lasting, *self._passing) for way in _ways(value)}
+        known = (*self._lasting, *self._passing)
+        spelled = {way for value in (*known, *self._others) for way in _ways(value)}
         self._spelled = tuple(sorted(spelled, key=len, reverse=True))
+        self._telling = tuple(way for value in known if len(value) >= _SHORTEST_TELLING for way in _ways(value))
 
     def are_in(self, text: str) -> bool:
-        """Whether the text holds a secret in any spelling; names are none by themselves."""
-        return any(way in text for way in self._spelled)
+        """Whether the text holds what surely is a secret, in any spelling: one that is too long to stand there by chance."""
+        return any(way in text for way in self._telling)
 
     def hide(self, text: str) -> str:
         """Return the text without them."""
@@ -63,14 +73,22 @@ def _ways(secret: str) -> Iterator[str]:
     """Yield the ways an answer, or a library's message, may repeat a secret."""
     if not secret.strip():
         return
-    yield secret
-    for quoted in (quote(secret), quote(secret, safe=""), quote_plus(secret)):
-        yield quoted
-        yield re.sub("%[0-9A-F]{2}", lambda octet: octet.group().lower(), quoted)
-    yield json.dumps(secret)[1:-1]
-    yield json.dumps(secret, ensure_ascii=False)[1:-1]
-    yield repr(secret)[1:-1]
-    yield html.escape(secret)
+    for text in {secret, secret.replace(" ", "+")}:  # the latter: a form, half decoded
+        yield from _escaped(text)
     if len(secret) >= _SHORTEST_IN_BASE64:
         yield b64encode(secret.encode()).decode().rstrip("=")
         yield urlsafe_b64encode(secret.encode()).decode().rstrip("=")
+
+
+def _escaped(text: str) -> Iterator[str]:
+    yield text
+    for quoted in (quote(text), quote(text, safe=""), quote_plus(text), quote(quote(text)), quote(quote(text, safe=""))):
+        yield quoted
+        yield re.sub("%[0-9A-F]{2}", lambda octet: octet.group().lower(), quoted)
+    yield repr(text)[1:-1]
+    yield repr(text.encode())[2:-1]
+    yield html.escape(text)
+    for is_ascii in (True, False):
+        once = json.dumps(text, ensure_ascii=is_ascii)[1:-1]
+        yield once
+        yield json.dumps(once, ensure_ascii=is_ascii)[1:-1]  # JSON in a text of JSON

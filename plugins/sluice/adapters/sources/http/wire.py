@@ -84,7 +84,8 @@ class Wire:
             raise ConnectionInvalid(f"connection {conn_id}: the host is no address") from exc
         except (httpx2.HTTPError, OSError) as exc:
             broke = f"the connection broke: {self._endpoint.snippet(str(exc) or type(exc).__name__)}"
-            raise SupplierUnavailable(f"{asked}: {broke}", url=asked) from exc
+            # What the supplier sent may be quoted all along the chain of causes.
+            raise SupplierUnavailable(f"{asked}: {broke}", url=asked) from None
 
 
 def _unconnected(error: httpx2.ConnectError, conn_id: str) -> str:
