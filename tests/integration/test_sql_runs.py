@@ -18,7 +18,7 @@ from tests.chaos.workers import Nursery, open_nursery
 from tests.support.stall import EPOCH, Stall, hours, open_stall
 
 SOURCE = {"kind": "sql", "connection": "warehouse", "table": "shop.things", "key": ["id"], "size": 3}
-GENEROUS = {"created": "100%", "changed": "100%", "deleted": "100%", "seen_at_least": "1%", "drift": 99}
+GENEROUS = {"created": 99, "changed": 99, "deleted": 99, "seen_at_least": "1%", "drift": 1e9}
 REVIEW = {"first_load": "auto-approve", "auto_approve": GENEROUS, "block": {"deleted": "100%"}}
 TABLE = """
 create schema if not exists shop;
@@ -81,6 +81,28 @@ def test_a_window_brings_what_is_in_it(stall: Stall) -> None:
     insert(stall, ("a", 1, "08:00"), ("b", 2, "09:00"), ("c", 3, "10:00"))
     bring(stall, window=hours(9, 10))
     assert stall.prices() == {"b": 2}
+
+
+def test_the_hour_that_comes_twice_loses_nothing(tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo) -> None:
+    """Times without a zone go back when clocks do; what was written then still comes, though it reads as older."""
+    changes = {
+        "source": SOURCE | {"watermark": {"fields": ["updated_at"], "type": "instant", "zone": "Europe/London"}},
+        "review": REVIEW,
+        "object": {"key": ["id"]},
+        "fields": [
+            {"name": "id", "type": "text"},
+            {"name": "price", "type": "numeric"},
+            {"name": "updated_at", "type": "text"},
+        ],
+    }
+    with open_stall(tmp_path, database, artifacts, changes) as stall:
+        stall.sql(TABLE.replace("timestamptz", "timestamp"))
+        stall.sql("insert into shop.things values ('a', 1, 1, null, '2024-10-26 12:00'), ('b', 2, 1, null, '2024-10-27 01:30')")
+        bring(stall)
+        stall.sql("insert into shop.things values ('c', 3, 1, null, '2024-10-27 01:10')")
+        run = bring(stall, Mode.INCREMENTAL)
+        assert sum(shard.records for shard in stall.services.shards.of(run.id)) == 2
+        assert stall.prices() == {"a": 1, "b": 2, "c": 3}
 
 
 def test_shards_of_a_listing_each_read_their_part(tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo) -> None:
