@@ -79,7 +79,7 @@ class RestSource(_Source):
     error: str | None = Field(
         default=None,
         pattern=DOTTED_PATTERN,
-        description="where an answer under status 200 says that it failed: anything but null, false or nothing there",
+        description="where an answer under status 200 says that it failed: anything but null, false, 0 or nothing there",
     )
     cursor: PagingSpec
     detail: DetailSpec | None = Field(default=None, description="how to fetch each listed record by itself")
