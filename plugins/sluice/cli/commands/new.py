@@ -76,6 +76,8 @@ def new(
     }
     draft = drafted_by(name, options, project.stages, is_there=sys.stdin.isatty() and not as_json)
     stages = project.with_stage(draft)
-    seen = Seen(draft, 0) if no_look else look(draft, stages.text, settings, session.connections())
+    seen = Seen(draft, 0, is_connected=False)
+    if not no_look:
+        seen = look(draft, stages.text, settings, session.connections(), finds_records=records is None)
     written = project.write(seen.draft, stages)
     output.result(document_of(seen, written), partial(draw_written, seen=seen, written=written))

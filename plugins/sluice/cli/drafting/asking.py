@@ -117,7 +117,9 @@ def _place(name: str, kind: Kind, ask: Asking) -> dict[str, Any]:
             if not re.fullmatch(PATH_PATTERN, path):
                 raise UsageInvalid(f"--path {path!r} has to begin with / and hold no ? or #: parameters belong under query")
             paging: Paging = ask.choice("paging", "How does an answer lead to the next page?", get_args(Paging), "body")
-            return {"path": path, "records": ask.text("records", _WHERE, ""), "paging": paging}
+            # What leads on stands beside the list, which then is not the whole answer.
+            records = ask.text("records", _WHERE, name if paging in ("body", "next_url") else "")
+            return {"path": path, "records": records, "paging": paging}
         case "sql":
             return {"table": ask.text("table", "Which table?", f"public.{name}")}
         case "files":

@@ -9,7 +9,7 @@ from typing import Final
 
 from sluice.adapters.spec_files import STAGES_FILE, SYNCS_FOLDER, SpecFiles
 from sluice.cli.drafting.draft import Draft
-from sluice.errors import RecordsMissing, SluiceError, SpecInvalid
+from sluice.errors import ConnectionInvalid, RecordsMissing, SluiceError, SpecInvalid
 from sluice.mapping.pages import PageSplitter
 from sluice.mapping.proposals import proposals
 from sluice.model.run import Mode
@@ -28,6 +28,8 @@ class Seen:
     records: int
     trouble: str | None = None
     """Why there are no records to conclude from."""
+    is_connected: bool = True
+    """Whether the connection to the supplier is defined."""
 
 
 @contextmanager
@@ -44,16 +46,19 @@ def drafted(draft: Draft, stages: str) -> Iterator[Path]:
         yield include
 
 
-def look(draft: Draft, stages: str, settings: Settings, connections: Connections) -> Seen:
-    """Ask the supplier for one page; where it has no records at its root, the only list in its answer is taken for theirs."""
+def look(draft: Draft, stages: str, settings: Settings, connections: Connections, *, finds_records: bool) -> Seen:
+    """Ask the supplier for one page; with `finds_records`, the only list in an answer is taken for that of the records."""
     try:
         records = _first_records(draft, stages, settings, connections)
     except RecordsMissing as error:
         lists = error.facts.get("lists", ())
-        if draft.records or len(lists) != 1:
+        if not finds_records or len(lists) != 1 or not lists[0]:
             return Seen(draft, 0, error.message)
         note = f"source.records: the only list in the first answer stands at {lists[0]}"
-        return look(replace(draft, records=lists[0], notes=(note,)), stages, settings, connections)
+        found = replace(draft, records=lists[0], notes=(note,))
+        return look(found, stages, settings, connections, finds_records=False)
+    except ConnectionInvalid as error:
+        return Seen(draft, 0, error.message, is_connected=error.facts.get("conn_id") != draft.connection)
     except SluiceError as error:
         return Seen(draft, 0, error.message)
     if not records:
@@ -68,10 +73,9 @@ def _first_records(draft: Draft, stages: str, settings: Settings, connections: C
     from sluice.wiring import open_services
 
     connections.get(draft.connection)
-    with (
-        drafted(draft, stages) as include,
-        open_services(settings.model_copy(update={"include": include}), connections) as services,
-    ):
+    with drafted(draft, stages) as include, open_services(settings, connections) as opened:
+        files = SpecFiles(include)
+        services = replace(opened, spec=files.sync, policy=files.policy)
         spec = services.spec(draft.name)
         question = ShardQuestion(mode=Mode.FULL, window=None, begun_at=services.clock.now(), marks={})
         shard = all_shards(services, spec, question)[0]

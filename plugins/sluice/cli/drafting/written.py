@@ -38,7 +38,7 @@ def draw_written(console: Console, seen: Seen, written: Sequence[str]) -> None:
         console.print(printable(f"no fields proposed: {seen.trouble}", "yellow"), soft_wrap=True)
     example = _CONNECTIONS["bucket" if draft.bucket else draft.kind]
     steps = [
-        *([] if seen.records else [f"export AIRFLOW_CONN_{draft.connection.upper()}='{example}'"]),
+        *([] if seen.is_connected else [f"export AIRFLOW_CONN_{draft.connection.upper()}='{example}'"]),
         f"edit {written[0]}: name the fields you want",
         f"sluice try {draft.name}        shows what it would do, and writes nothing",
         f"sluice validate {draft.name}   says what is wrong with the file",
