@@ -242,3 +242,15 @@ def test_what_could_not_be_published_is_not_reviewed() -> None:
         review(workshop.services, RUN)
     assert workshop.memory.reviews == {}
     assert workshop.memory.runs[RUN].status is RunStatus.FAILED
+
+
+def test_by_spans_of_time_nothing_is_missed() -> None:
+    """An object whose time changes while the run goes on is in no span, and not gone for that."""
+    workshop = published()
+    spans = {"kind": "windows", "every": "36500d", "start": "2024-01-01T00:00:00Z"}
+    source = workshop.spec.source.model_copy(update={"watermark": None})
+    workshop.spec = workshop.spec.model_copy(update={"source": source, "shards": sync_spec(shards=spans).shards})
+    (span,) = workshop.begin(mode=Mode.FULL) and workshop.services.shards.of(RUN)
+    workshop.bring_in(span.key, ("a", MAY))
+    figures = review(workshop.services, RUN).figures
+    assert (figures.outcomes, figures.vanished, figures.moved) == ({}, 0, 1)

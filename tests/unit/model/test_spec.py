@@ -59,3 +59,22 @@ def test_a_spec_cannot_be_changed() -> None:
     """A spec is a value: assigning to it is refused."""
     with pytest.raises(ValidationError, match="frozen"):
         SyncSpec.model_validate(MINIMAL).version = 2  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("shards", "uses_window", "tells_absence"),
+    [
+        ({"kind": "buckets", "count": 2}, False, True),
+        ({"kind": "windows", "every": "1d"}, True, False),
+        (
+            {"kind": "listed", "name": "n", "value": "v", "source": {**MINIMAL["source"], "query": {"q": "{{ window.end }}"}}},
+            True,
+            True,
+        ),
+        ({"kind": "listed", "name": "n", "value": "v", "source": MINIMAL["source"]}, False, True),
+    ],
+)
+def test_shards_may_depend_on_a_window(shards: dict[str, Any], *, uses_window: bool, tells_absence: bool) -> None:
+    """Spans of time do, and what lists shards may; only spans leave open whether what they lack is gone."""
+    spec = SyncSpec.model_validate({**MINIMAL, "shards": shards})
+    assert (spec.uses_window, spec.tells_absence) == (uses_window, tells_absence)
