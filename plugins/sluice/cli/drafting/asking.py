@@ -25,6 +25,8 @@ _OF_KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "code": ("code",),
     "watermark": ("rest", "sql", "code"),
 }
+_WHERE: Final = "Where does the list of records stand, keys joined by dots?"
+_OR_ALL: Final = "(empty: it is all there is)"
 _SHARD_TEMPLATES: Final = {
     "values": "-{{ shard.region }}",
     "listed": "-{{ shard.region }}",
@@ -117,8 +119,9 @@ def _place(name: str, kind: Kind, ask: Asking) -> dict[str, Any]:
             if not re.fullmatch(PATH_PATTERN, path):
                 raise UsageInvalid(f"--path {path!r} has to begin with / and hold no ? or #: parameters belong under query")
             paging: Paging = ask.choice("paging", "How does an answer lead to the next page?", get_args(Paging), "body")
-            # What leads on stands beside the list, which then is not the whole answer.
-            records = ask.text("records", _WHERE, name if paging in ("body", "next_url") else "")
+            # What leads on stands beside the list, which then cannot be the whole answer.
+            is_inside = paging in ("body", "next_url")
+            records = ask.text("records", _WHERE if is_inside else f"{_WHERE} {_OR_ALL}", name if is_inside else "")
             return {"path": path, "records": records, "paging": paging}
         case "sql":
             return {"table": ask.text("table", "Which table?", f"public.{name}")}
@@ -127,13 +130,10 @@ def _place(name: str, kind: Kind, ask: Asking) -> dict[str, Any]:
             bucket = ask.text("bucket", "In which S3 bucket are they? (empty: they come over HTTP)", "")
             default = f"{name}*.{form}" if bucket else f"/{name}.{form}"
             files = ask.texts("files", "Which files, * standing for anything?", default)
-            records = ask.text("records", _WHERE, "") if form in ("json", "xml") else ""
+            records = ask.text("records", f"{_WHERE} {_OR_ALL}", "") if form in ("json", "xml") else ""
             return {"format": form, "bucket": bucket or None, "files": files, "records": records}
         case "code":
             return {"code": ask.text("code", "Which class?", f"suppliers.{name.title().replace('_', '')}")}
-
-
-_WHERE: Final = "Where does the list of records stand, keys joined by dots? (empty: it is all there is)"
 
 
 def _shards_of(kind: Kind) -> Sequence[str]:
