@@ -2,8 +2,10 @@
 
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 from structlog.testing import capture_logs
@@ -229,6 +231,21 @@ def test_an_expired_cursor_is_named() -> None:
         with pytest.raises(SupplierRefused) as caught:
             pages_of(supplier, declared)
     assert type(caught.value) is SupplierRefused
+
+
+def test_a_keyset_begins_where_the_spec_says() -> None:
+    """The first page is asked for from the watermark on, the next ones from the last value; `+` and all arrive as they are."""
+    days = ["2024-05-01T00:00:00+02:00", "2024-05-02T00:00:00+02:00", "2024-05-03T00:00:00+02:00"]
+
+    def respond(_: str, query: dict[str, str]) -> Reply:
+        return Reply({"items": [{"at": day} for day in days if day >= query["since"]][:2]})
+
+    with answering(respond) as supplier:
+        cursor = {"kind": "keyset", "size": 2, "field": "at", "parameter": "since"}
+        reading = source(supplier, cursor, query={"since": "{{ watermark }}"}, watermark="at")
+        list(reading.pages(replace(asking(), watermark=days[0])))
+        began = [asked.partition("since=")[2] for asked in supplier.asked]
+    assert [unquote(value) for value in began] == days
 
 
 def test_paging_by_the_body_of_a_post() -> None:

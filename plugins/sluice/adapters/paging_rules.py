@@ -22,7 +22,7 @@ def broken_rules(source: SourceSpec, path: Path) -> Iterator[Problem]:
 
 
 def _parameters(source: RestSource, path: Path) -> Iterator[Problem]:
-    """Check that each parameter of paging has a place that nothing else takes."""
+    """Check that each parameter of paging has a place that nothing else takes, but for the value that a keyset begins with."""
     paging = source.cursor
     whose: dict[str, str] = {}
     for key, name in paging.parameters():
@@ -37,7 +37,7 @@ def _parameters(source: RestSource, path: Path) -> Iterator[Problem]:
             if part not in below:
                 break
             place, below = (*place, part), below[part]
-            if at == len(keys) - 1:
+            if at == len(keys) - 1 and (paging.kind, key) != ("keyset", "parameter"):
                 yield Problem(place, f"is set by {shown}: leave it out here")
         if name in whose:
             yield Problem((*path, "cursor", key), f"{name!r} is source.cursor.{whose[name]} already")

@@ -60,7 +60,7 @@ class BodyCursor(_Paging):
 
     kind: Literal["body"] = "body"
     path: Dotted = Field(description="where the next cursor stands in the answer, parts joined by dots")
-    parameter: Parameter = Field(description="the query parameter that takes it")
+    parameter: Parameter = Field(description="the parameter that takes it")
 
 
 class NextUrl(_Paging):
@@ -124,7 +124,9 @@ class Keyset(_Paging):
     kind: Literal["keyset"]
     size: int = Field(ge=2, description="how many records a page holds")
     field: Dotted = Field(description="the place in a record of the field that answers are ordered by")
-    parameter: Parameter = Field(description="the parameter that takes the last record's value")
+    parameter: Parameter = Field(
+        description="the parameter that takes the last record's value; what the spec itself says there is for the first page"
+    )
 
 
 class NoPaging(Frozen):

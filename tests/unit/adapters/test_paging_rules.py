@@ -50,6 +50,12 @@ def test_sound_ways_of_paging(tmp_path: Path, cursor: str) -> None:
     assert problems(tmp_path, cursor) == []
 
 
+def test_a_keyset_may_begin_somewhere(tmp_path: Path) -> None:
+    """What a query says in the parameter of a keyset is for the first page."""
+    cursor = "{kind: keyset, size: 100, field: changed, parameter: since}"
+    assert problems(tmp_path, cursor, 'query: {since: "2024-01-01"}') == []
+
+
 @pytest.mark.parametrize(
     ("cursor", "more", "problem"),
     [
