@@ -253,7 +253,7 @@ def test_a_supplier_that_is_not_there() -> None:
 @pytest.mark.parametrize(
     ("bad", "error", "message"),
     [
-        (answer({"e": "x" * 900}, "404 Not Found"), SupplierRefused, r"404 Not Found: .{190,210}…\. Check source\.path"),
+        (answer({"e": "x" * 900}, "404 Not Found"), SupplierRefused, r"404 Not Found: .{190,210}…\. Check what source of the spec"),
         (answer(b"no", "401 Unauthorized"), SupplierRefused, "login, password and headers of connection shop"),
         (
             answer(b"", "302 Found", Location="https://evil.example/x?t=1"),

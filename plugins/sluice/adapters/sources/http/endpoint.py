@@ -18,6 +18,8 @@ OPEN_HEADERS: Final = ("accept", "accept-language", "user-agent")
 _SECRET_NAME: Final = re.compile(r"key|token|secret|pass|auth|sign|credential|cookie|session", re.IGNORECASE)
 _LONGEST_SNIPPET: Final = 200
 _LONGEST_VALUE: Final = 80
+_MOST_BYTES: Final = 4
+"""Of one character in UTF-8."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,9 @@ class Endpoint:
 
     def snippet(self, text: bytes | str) -> str:
         """Return the beginning of a text from outside, on one line and without the connection's secrets."""
-        decoded = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+        # Of so much the beginning is long enough, even if there is nothing in it but secrets.
+        enough = text[: (_LONGEST_SNIPPET + 1) * self.secrets.longest * _MOST_BYTES]
+        decoded = enough.decode("utf-8", "replace") if isinstance(enough, bytes) else enough
         printable = "".join(char if char.isprintable() else " " for char in self.secrets.hide(decoded))
         line = " ".join(printable.split())
         return line if len(line) <= _LONGEST_SNIPPET else f"{line[:_LONGEST_SNIPPET]}…"

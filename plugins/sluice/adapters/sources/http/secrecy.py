@@ -56,6 +56,11 @@ class Secrets:
         self._spelled = tuple(sorted(spelled, key=len, reverse=True))
         self._telling = tuple(way for value in known if len(value) >= _SHORTEST_TELLING for way in _ways(value))
 
+    @property
+    def longest(self) -> int:
+        """How many characters `hide` makes three of, at most."""
+        return max(len(HIDDEN), *map(len, self._spelled[:1]), *(len(name.pattern) for name in self._names), 0)
+
     def are_in(self, text: str) -> bool:
         """Whether the text holds what surely is a secret, in any spelling: one that is too long to stand there by chance."""
         return any(way in text for way in self._telling)
