@@ -1,6 +1,8 @@
 """Whole runs of a sync of files: what lies in a store in, what becomes of the table out."""
 
+import gzip
 import json
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,12 +14,15 @@ import yaml
 
 from sluice.adapters.metrics import LoggedMetrics
 from sluice.adapters.postgres import conninfo
+from sluice.cli.local.s3 import S3Server
 from sluice.flow.inline import run_inline
 from sluice.model.lifecycle import RunStatus
 from sluice.model.run import Mode, Origin, Run, RunRequest
 from sluice.ports import ConnectionInfo, Services
 from sluice.settings import Settings
 from sluice.wiring import open_services
+from tests.support import servers
+from tests.support.bucket import Bucket
 from tests.support.command_line import CommandLine
 from tests.support.file_server import FileServer, serving
 
@@ -79,15 +84,20 @@ def table_of(database: ConnectionInfo) -> dict[int, str]:
 
 @contextmanager
 def depot(
-    folder: Path, database: ConnectionInfo, artifacts: ConnectionInfo, source: dict[str, Any] | None = None, **changes: Any
+    folder: Path,
+    database: ConnectionInfo,
+    artifacts: ConnectionInfo,
+    source: dict[str, Any] | None = None,
+    shop: ConnectionInfo | None = None,
+    **changes: Any,
 ) -> Iterator[Depot]:
-    """Yield a depot of two files."""
+    """Yield a depot of two files, or of what lies in `shop`."""
     include = project(folder, source or {}, **changes)
     with serving({"/a.jsonl": lines(1, 2), "/b.jsonl": lines(3)}) as server:
 
         class Known:
             def get(self, conn_id: str) -> ConnectionInfo:
-                return {"sluice_artifacts": artifacts, "shop": server.connection()}.get(conn_id, database)
+                return {"sluice_artifacts": artifacts, "shop": shop or server.connection()}.get(conn_id, database)
 
         with open_services(Settings(include=include, cache=folder / "cache"), Known(), LoggedMetrics()) as services:
             yield Depot(services, server, database)
@@ -163,6 +173,24 @@ def test_a_file_that_changes_in_mid_run_is_begun_again(
         assert (shard.epoch, shard.records) == (1, 1000)
         assert here.table() == dict.fromkeys(range(4000, 5000), "new")
         assert here.shards(here.run()) == []
+
+
+def test_new_objects_of_a_bucket_are_brought(
+    tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo, s3: S3Server
+) -> None:
+    """Compressed or not, by pattern; a run brings those whose key or ETag is new."""
+    bucket = Bucket(servers.new_bucket(s3, f"shop-{uuid.uuid4().hex}"))
+    source = {"bucket": bucket.name, "files": ["daily/*.jsonl*"]}
+    with depot(tmp_path, database, artifacts, source, shop=bucket.info) as here:
+        bucket.put("daily/1.jsonl", lines(1, 2))
+        assert here.shards(here.run()) == ["daily/1.jsonl"]
+        bucket.put("daily/2.jsonl.gz", gzip.compress(lines(2, 3, name="two")))
+        bucket.put("other/3.jsonl", lines(9))
+        assert here.shards(here.run()) == ["daily/2.jsonl.gz"]
+        assert here.table() == {1: "inn", 2: "two", 3: "two"}
+        bucket.put("daily/1.jsonl", lines(1, name="one"))
+        assert here.shards(here.run()) == ["daily/1.jsonl"]
+        assert here.table() == {1: "one", 2: "two", 3: "two"}
 
 
 def test_killed_in_mid_file_and_gone_on_with(tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo) -> None:

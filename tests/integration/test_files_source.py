@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from sluice.adapters.s3_client import s3_client
 from sluice.adapters.sources.files.shards import FileFinder
 from sluice.adapters.sources.files.source import FilesSource
 from sluice.errors import (
@@ -25,6 +24,7 @@ from sluice.model.run import Mode
 from sluice.model.source import FilesSource as FilesSpec
 from sluice.model.stage import RetryPolicy, StagePolicy
 from sluice.ports import ConnectionInfo, Page, PageRequest, ShardQuestion
+from tests.support.bucket import Bucket
 from tests.support.file_server import serving
 from tests.support.restraints import lone_restraint
 
@@ -172,6 +172,16 @@ def test_an_encoding_of_the_way_is_unpacked_like_that_of_a_file() -> None:
             list(source_of(server.connection()).pages(asking()))
 
 
+def test_a_part_that_is_not_the_one_asked_for_is_refused() -> None:
+    """Bytes of another place would pass for records of this one."""
+    with serving({"/hotels.jsonl": LINES}) as server:
+        source = source_of(server.connection())
+        first = next(source.pages(asking()))
+        server.headers = {"Content-Range": f"bytes 0-{len(LINES) - 1}/{len(LINES)}"}
+        with pytest.raises(FileUnreadable, match="other bytes"):
+            next(source.pages(asking(first.cursor)))
+
+
 def test_says_what_is_missing() -> None:
     """No such file, a cursor of something else, a redirect to another host, a connection of another type."""
     with serving({"/hotels.jsonl": LINES}) as server:
@@ -228,21 +238,9 @@ def test_only_new_files_are_shards_of_an_incremental_run() -> None:
         shards_of(source_of(server.connection()))
 
 
-class Bucket:
-    """A bucket of the tests' S3, with objects of the test's own."""
-
-    def __init__(self, info: ConnectionInfo) -> None:
-        self.info = ConnectionInfo("shop", "aws", None, None, info.login, info.password, None, info.extra)
-        self.name = str(info.extra["bucket"])
-        self._client = s3_client(info, attempts=1, connect_seconds=5, read_seconds=5)
-
-    def put(self, key: str, content: bytes) -> None:
-        """Store an object."""
-        self._client.put_object(Bucket=self.name, Key=key, Body=content)
-
-    def source(self, *files: str, **changes: Any) -> FilesSource:
-        """Return a source of objects."""
-        return source_of(self.info, bucket=self.name, files=files, **changes)
+def objects(bucket: Bucket, *files: str) -> FilesSource:
+    """Return a source of objects."""
+    return source_of(bucket.info, bucket=bucket.name, files=files)
 
 
 @pytest.fixture
@@ -257,14 +255,14 @@ def test_objects_by_key_prefix_and_pattern(bucket: Bucket) -> None:
         bucket.put(key, b"" if key.endswith("/") else b'{"id": %d}\n' % number)
 
     def found(*files: str) -> list[str]:
-        return [shard.key for shard in shards_of(bucket.source(*files))]
+        return [shard.key for shard in shards_of(objects(bucket, *files))]
 
     assert found("in/*.jsonl") == sorted(["in/a b.jsonl", "in/[x]?.jsonl", "in/deep/é+%.jsonl"])
     assert found("in/") == sorted(["in/a b.jsonl", "in/[x]?.jsonl", "in/deep/é+%.jsonl", "in/note.txt"])
     assert found("in/[x]?*") == ["in/[x]?.jsonl"]
     assert found("in/a b.jsonl", "in/a*") == ["in/a b.jsonl"]
-    for shard in shards_of(bucket.source("in/*.jsonl")):
-        [page] = bucket.source("in/*.jsonl").pages(asking(**shard.params))
+    for shard in shards_of(objects(bucket, "in/*.jsonl")):
+        [page] = objects(bucket, "in/*.jsonl").pages(asking(**shard.params))
         assert numbers([page]) == [keys.index(shard.key)]
     with pytest.raises(ShardsUnusable, match="no file"):
         found("in/*.csv")
@@ -275,7 +273,7 @@ def test_objects_by_key_prefix_and_pattern(bucket: Bucket) -> None:
 def test_objects_are_read_from_their_middle_and_not_when_they_change(bucket: Bucket) -> None:
     """A cursor leads on within the object; another object under the same key begins anew."""
     bucket.put("hotels.jsonl", LINES)
-    source = bucket.source("hotels.jsonl")
+    source = objects(bucket, "hotels.jsonl")
     pages = list(source.pages(asking()))
     assert numbers(pages) == list(range(3000))
     assert list(source.pages(asking(pages[3].cursor))) == pages[4:]

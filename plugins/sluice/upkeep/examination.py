@@ -192,7 +192,8 @@ def _supplier(examined: Examined, conn_id: str, syncs: Sequence[SyncSpec]) -> Fi
     if any(source.kind == "sql" and source.connection == conn_id for spec in syncs for source in _sources(spec)):
         examined.warehouse(conn_id)
         return Finding(check="supplier", subject=conn_id, standing=Standing.OK, said=f"reachable at {info.host}")
-    return Finding(check="supplier", subject=conn_id, standing=Standing.OK, said=f"is defined, and leads to {info.host}")
+    where = info.host or info.extra.get("endpoint_url") or ("AWS" if info.conn_type == "aws" else None)
+    return Finding(check="supplier", subject=conn_id, standing=Standing.OK, said=f"is defined, and leads to {where}")
 
 
 def _idempotency(stage: str, policy: StagePolicy) -> Finding:

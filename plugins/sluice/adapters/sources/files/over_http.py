@@ -13,6 +13,7 @@ from sluice.errors import CursorExpired, FileUnreadable, SupplierRefused
 from sluice.guard.retries import http_date
 
 _RANGE: Final = re.compile(r"bytes (?:[0-9]+-[0-9]+|\*)/([0-9]{1,18})")
+_BEGIN: Final = re.compile(r"bytes ([0-9]{1,18})-")
 _LENGTH: Final = re.compile(r"([0-9]{1,18})")
 _WEAK: Final = "W/"
 _UNPACKED_LATER: Final = ("", "identity", "gzip", "x-gzip", "zstd")
@@ -53,6 +54,8 @@ class HttpFiles:
                 is_part = answer.status == HTTPStatus.PARTIAL_CONTENT
                 if not _is_same(file, _described(file.name, answer.headers, has_ranges=is_part)):
                     raise _changed(file)
+                if is_part and _begin(answer) != start:
+                    raise FileUnreadable(f"{answer.shown}: the server sends other bytes than were asked for", file=file.name)
                 if answer.encoding not in _UNPACKED_LATER:
                     raise FileUnreadable(f"{answer.shown}: is encoded as {answer.encoding[:40]!r}, which nobody asked for")
                 yield answer.parts if is_part else _between(answer, start, end)
@@ -80,6 +83,11 @@ def _described(name: str, headers: Mapping[str, str], *, has_ranges: bool) -> St
         modified_at=http_date(headers.get("last-modified")),
         has_ranges=has_ranges and size is not None,
     )
+
+
+def _begin(answer: Stream) -> int | None:
+    told = _BEGIN.match(answer.headers.get("content-range", ""))
+    return int(told[1]) if told else None
 
 
 def _is_same(known: StoredFile, found: StoredFile) -> bool:

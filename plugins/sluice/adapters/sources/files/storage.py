@@ -68,6 +68,8 @@ class Handle:
             try:
                 with self.storage.open(self.file, place, end) as parts:
                     for part in parts:
+                        if stop is not None:
+                            part = part[: stop - place]  # noqa: PLW2901  more than was asked for is nobody's
                         place += len(part)
                         failures = 0
                         yield part
