@@ -1,5 +1,6 @@
 """What a person wants of Airflow in; calls to its REST API, and its answers or named errors, out."""
 
+import logging
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Self
@@ -13,6 +14,8 @@ from sluice.model.base import ReviewId
 from sluice.model.review import Choice
 from sluice.model.run import Origin
 from sluice.ports import ConnectionInfo
+
+logging.getLogger("httpx2").setLevel(logging.WARNING)  # at info it tells of every request
 
 _SECONDS: Final = 30.0
 _MOST_POOLS: Final = 1000

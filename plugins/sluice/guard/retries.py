@@ -2,6 +2,7 @@
 
 import random
 import re
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -33,9 +34,10 @@ def patiently(call: Callable[[], T], retry: RetryPolicy, within: timedelta) -> T
     """Return what `call` returns, repeating it while it raises `Retryable`, as often and as long as the policy allows.
 
     Waits grow exponentially with jitter; a `RateLimited` that says how long to pause is obeyed instead. The last error is
-    let through: at once if it asks for a pause that is longer than there is time, or is `SupplierResting`.
+    let through: at once if it asks for a pause that is longer than there is time left, or is `SupplierResting`.
     """
-    longest = min(max(retry.cap, LONGEST_PAUSE), within).total_seconds()
+    longest = max(retry.cap, LONGEST_PAUSE).total_seconds()
+    end = time.monotonic() + within.total_seconds()
 
     def wait(error: Exception) -> bool | float:
         if not isinstance(error, Retryable) or isinstance(error, SupplierResting):
@@ -43,8 +45,10 @@ def patiently(call: Callable[[], T], retry: RetryPolicy, within: timedelta) -> T
         pause = error.retry_after if isinstance(error, RateLimited) else None
         if pause is None:
             return True
+        if pause > min(longest, end - time.monotonic()):
+            return False
         # The jitter comes on top: workers that were sent away together shall not come back together.
-        return pause + random.uniform(0, retry.base.total_seconds()) if pause <= longest else False  # noqa: S311  no secret
+        return pause + random.uniform(0, retry.base.total_seconds())  # noqa: S311  no secret
 
     for attempt in stamina.retry_context(
         on=wait, attempts=retry.attempts, timeout=within, wait_initial=retry.base, wait_max=retry.cap, wait_jitter=retry.base

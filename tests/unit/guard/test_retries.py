@@ -89,6 +89,14 @@ def test_waits_at_least_as_long_as_asked() -> None:
     assert 0.05 <= logs[0]["seconds"] <= 0.06
 
 
+def test_pauses_together_are_no_longer_than_there_is_time() -> None:
+    """A pause that would have been waited for at first is not once too little time is left for it."""
+    call = Call(*[RateLimited(retry_after=0.3)] * 9)
+    with pytest.raises(RateLimited):
+        patiently(call, QUICK.model_copy(update={"attempts": 9}), timedelta(seconds=0.5))
+    assert call.times == 2
+
+
 def waits_of(retry: RetryPolicy) -> list[float]:
     """Return the seconds a call that keeps failing waits between its tries, as they are logged."""
     with capture_logs() as logs, pytest.raises(SupplierUnavailable):
