@@ -44,8 +44,6 @@ class _Place(msgspec.Struct, frozen=True, tag_field="kind", tag="keyset", forbid
     """The last value before it; empty: there was none."""
     asks_low: bool = False
     """Whether the page is asked for with `low`."""
-    is_exclusive: bool = False
-    """Whether records with the value that was asked with are left out."""
     is_checked: bool = False
     """Whether it is sure that no record of the value `high` was left out."""
     known: tuple[str, ...] = ()
@@ -113,7 +111,7 @@ class KeysetPager:
             return replace(place, asks_low=True)
         if is_full and (not is_new or (digest_of(reading) == place.digest and not place.asks_low)):
             if place.asks_low and begins == place.low:
-                return replace(place, asks_low=False, is_exclusive=False, is_checked=True)
+                return replace(place, asks_low=False, is_checked=True)
             raise self._stuck(reading, place)
         if not is_new:
             if more:
@@ -134,12 +132,10 @@ class KeysetPager:
         high = values[0] if values else ""
         low = next((value for value in values if value != high), place.low if high == place.high else place.high)
         was_short = place.high != "" and place.records < place.holds and not place.asks_low
-        is_exclusive = place.asks_low and begins != place.low
         return _Place(
             high=high,
             low=low,
-            asks_low=is_exclusive,
-            is_exclusive=is_exclusive,
+            asks_low=place.asks_low and begins != place.low,  # such a supplier is exclusive
             known=tuple(hashes[-len(values) :]),
             digest=digest_of(reading),
             records=len(hashes),

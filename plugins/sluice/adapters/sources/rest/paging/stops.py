@@ -30,10 +30,7 @@ class StopRules:
         self._endpoint = endpoint
 
     def says_more(self, reading: Reading) -> bool | None:
-        """Return what the flag says; None: nothing, or there is none.
-
-        Raises `CursorStuck` if it says that more follows a page without a record of a list that is counted.
-        """
+        """Return what the flag says; None: nothing, or there is none. Raises `AnswerUnusable` for what is no flag."""
         found = reading.values.get("cursor.has_more")
         if found is None:
             return None
