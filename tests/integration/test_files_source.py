@@ -119,6 +119,20 @@ def test_a_file_that_changes_meanwhile_is_begun_again(has_ranges: bool) -> None:
             next(source.pages(asking()))
 
 
+def test_where_nothing_tells_a_file_from_a_later_one_it_is_begun_again() -> None:
+    """Without ETag and time, no broken connection and no earlier try is gone on from: the rest might be of another file."""
+    with serving({"/hotels.jsonl": LINES}) as server:
+        server.has_etags = False
+        source = source_of(server.connection())
+        pages = list(source.pages(asking()))
+        assert numbers(pages) == list(range(3000))
+        with pytest.raises(CursorExpired):
+            next(source.pages(asking(pages[0].cursor)))
+        server.breaks = [100_000]
+        with pytest.raises(CursorExpired, match="still the same"):
+            list(source.pages(asking()))
+
+
 def test_what_was_published_is_not_fetched_again() -> None:
     """A shard whose file is still the same has no pages; one whose file has changed has all of them."""
     with serving({"/hotels.jsonl": LINES}) as server:

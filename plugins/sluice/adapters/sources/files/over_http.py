@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Final
 
@@ -76,13 +77,15 @@ def _described(name: str, headers: Mapping[str, str], *, has_ranges: bool) -> St
         else _LENGTH.fullmatch(headers.get("content-length", ""))
     )
     size = int(told[1]) if told else None
-    return StoredFile(
+    file = StoredFile(
         name=name,
         size=size,
         etag=headers.get("etag") or None,
         modified_at=http_date(headers.get("last-modified")),
         has_ranges=has_ranges and size is not None,
     )
+    # Where nothing tells one state of a file from another, two parts of it may be of two.
+    return file if file.mark is not None else replace(file, has_ranges=False)
 
 
 def _begin(answer: Stream) -> int | None:

@@ -14,6 +14,7 @@ from sluice.errors import AnswerTooLarge, FileUnreadable
 _BUFFER: Final = 1024 * 1024
 """So much of a column is asked for at a time."""
 _ROWS: Final = 1000
+_BATCH_BYTES: Final = 8 * 1024 * 1024
 
 
 def parquet_records(
@@ -40,7 +41,7 @@ def _rows(file: IO[bytes], name: str, limit: int, span: tuple[int, int] | None, 
             if skip >= group.num_rows:
                 skip -= group.num_rows
                 continue
-            for batch in parquet.iter_batches(batch_size=_ROWS, row_groups=[number], use_threads=False):
+            for batch in parquet.iter_batches(batch_size=_batch_size(group), row_groups=[number], use_threads=False):
                 for raw in json_values(batch, name)[skip:]:
                     if len(raw) > limit:
                         raise AnswerTooLarge(
@@ -50,6 +51,11 @@ def _rows(file: IO[bytes], name: str, limit: int, span: tuple[int, int] | None, 
                 skip = max(0, skip - batch.num_rows)
     except (ArrowException, OSError) as exc:
         raise FileUnreadable(f"{name}: is no sound Parquet file ({type(exc).__name__})", file=name) from exc
+
+
+def _batch_size(group: Any) -> int:
+    """Return how many rows to take at a time, so that wide ones are few."""
+    return int(max(1, min(_ROWS, _BATCH_BYTES * group.num_rows // max(1, group.total_byte_size))))
 
 
 def _begin(group: Any) -> int:

@@ -79,7 +79,7 @@ class FilesSource:
                 place = _Place(mark, files[0].name, Start())
             else:
                 place = _Place.of(request.cursor)
-                if place.mark != mark or place.file not in [file.name for file in files]:
+                if mark is None or place.mark != mark or place.file not in [file.name for file in files]:
                     raise CursorExpired(f"the files are not those any more that were begun with: {self.spec}")
             yield from self._pages(storage, files, part.span if part else None, place)
 

@@ -9,7 +9,7 @@ from typing import Final, Protocol
 import structlog
 
 from sluice import log_events
-from sluice.errors import SupplierUnavailable
+from sluice.errors import CursorExpired, SupplierUnavailable
 
 log: Final = structlog.get_logger()
 
@@ -79,6 +79,10 @@ class Handle:
                 if stop is None or place >= stop:
                     return
                 lost = SupplierUnavailable(f"{self.file.name}: ends at byte {place}, though it should go on to {stop}")
+            if self.file.mark is None and place > start:
+                raise CursorExpired(
+                    f"{self.file.name}: the connection was lost, and nothing tells whether the file is still the same"
+                ) from lost
             failures += 1
             if failures >= self.attempts:
                 raise lost

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from sluice.adapters.sources.files.reading import Start
-from sluice.errors import AnswerTooLarge, FileUnreadable
+from sluice.errors import AnswerTooLarge, FileUnreadable, SupplierUnavailable
 from tests.support.stored_files import MemoryStorage, raws_of
 
 PARQUET = "parquet"
@@ -153,3 +153,11 @@ def test_says_what_is_no_such_file() -> None:
             raws_of(damaged, PARQUET)
     with pytest.raises(AnswerTooLarge):
         raws_of(file_of(pa.table({"x": ["y" * 200]})), PARQUET, limit=100)
+
+
+def test_what_breaks_on_the_way_is_no_damage_of_the_file() -> None:
+    """A connection that is lost for good is told as that, through the library that reads."""
+    content = file_of(pa.table({"id": range(1000)}), compression="none")
+    assert len(raws_of(MemoryStorage({"file": content}, breaks=[0, 0]), PARQUET)) == 1000
+    with pytest.raises(SupplierUnavailable):
+        raws_of(MemoryStorage({"file": content}, breaks=[1 << 20, 1 << 20, *[0] * 30]), PARQUET)
