@@ -1,6 +1,7 @@
 """An Airflow of its own for the tests of this folder: its metadata in the session's Postgres, its home thrown away."""
 
 import atexit
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -46,9 +47,12 @@ shards:
   {kind: listed, name: city, value: name, source: {kind: rest, connection: cities, path: /cities, cursor: {kind: none}}}
 object: {key: [id]}
 fields: [{name: id, type: text}, {name: city, type: text}]
-review: {first_load: auto-approve, auto_approve: {deleted: 100%}, block: {deleted: 100%}}
+review: {first_load: auto-approve, auto_approve: {created: 100%, deleted: 100%}, block: {deleted: 100%}}
 target: {table: public.cities}
 """
+
+FILES = "source: {kind: files, connection: cities, files: [/hotels.jsonl], format: jsonl}"
+"""Where the cities' hotels are, as a file."""
 
 with pytest.MonkeyPatch.context() as _patch:
     for _name, _value in ENVIRONMENT.items():
@@ -86,9 +90,11 @@ def lay_out_syncs() -> None:
     windowed = spec.replace("sync: hotels ", "sync: windowed ").replace("{{ watermark }}", "{{ window.start or watermark }}")
     (HOME / "include" / "syncs" / "windowed.yaml").write_text(windowed.replace("public.hotels", "public.windowed"))
     (HOME / "include" / "syncs" / "cities.yaml").write_text(CITIES)
+    drop = re.sub(r"source: .*\nshards:\n.*", FILES, CITIES).replace("sync: cities", "sync: drop")
+    (HOME / "include" / "syncs" / "drop.yaml").write_text(drop.replace("public.cities", "public.drop"))
     (HOME / "dags").mkdir()
     shutil.copy(PROJECT / "dags" / "hotels.py", HOME / "dags")
-    for name in ("grouped", "windowed", "cities"):
+    for name in ("grouped", "windowed", "cities", "drop"):
         (HOME / "dags" / f"{name}.py").write_text((PROJECT / "dags" / "hotels.py").read_text().replace("hotels", name))
 
 

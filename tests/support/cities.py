@@ -1,7 +1,8 @@
-"""A supplier of cities: it lists them, and has two hotels in each; some of them it can be told to be out of."""
+"""A supplier of cities: it lists them, has two hotels in each, and all of those in a file; some it can be told to be out of."""
 
 import json
 import threading
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -44,22 +45,38 @@ class _Conversation(BaseHTTPRequestHandler):
         if asked.path == "/cities":
             self._answer(200, [{"name": name} for name in self.server.names])
             return
+        if asked.path == "/hotels.jsonl":
+            lines = [json.dumps(hotel) for hotel in _hotels(self.server.names)]
+            self._send(200, "\n".join(lines).encode())
+            return
         wanted = parse_qs(asked.query)["city"][0].split(",")
         if self.server.out_of & set(wanted):
             self._answer(404, {"error": "no such city"})
             return
-        self._answer(200, [{"id": f"{city}-{number}", "city": city} for city in wanted for number in range(HOTELS)])
+        self._answer(200, _hotels(wanted))
+
+    def do_HEAD(self) -> None:
+        """Answer as to a GET, without a body."""
+        self.do_GET()
 
     def _answer(self, status: int, content: Any) -> None:
-        body = json.dumps(content).encode()
+        self._send(status, json.dumps(content).encode())
+
+    def _send(self, status: int, body: bytes) -> None:
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
+        self.send_header("ETag", f'"{zlib.crc32(body)}"')
         self.end_headers()
-        self.wfile.write(body)
+        if self.command != "HEAD":
+            self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
         """Write nothing down."""
+
+
+def _hotels(of: list[str]) -> list[dict[str, str]]:
+    return [{"id": f"{city}-{number}", "city": city} for city in of for number in range(HOTELS)]
 
 
 @contextmanager
