@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -282,6 +283,14 @@ def test_objects_by_key_prefix_and_pattern(bucket: Bucket) -> None:
         found("in/*.csv")
     with pytest.raises(ShardsUnusable, match="404"):
         found("in/none")
+
+
+def test_a_listing_of_many_pages_is_read_to_its_end(bucket: Bucket) -> None:
+    """S3 lists a thousand keys at a time."""
+    keys = [f"in/{number:05d}.jsonl" for number in range(1050)]
+    with ThreadPoolExecutor(8) as executor:
+        list(executor.map(lambda key: bucket.put(key, b"{}"), keys))
+    assert [shard.key for shard in shards_of(objects(bucket, "in/*.jsonl"))] == keys
 
 
 def test_objects_are_read_from_their_middle_and_not_when_they_change(bucket: Bucket) -> None:
