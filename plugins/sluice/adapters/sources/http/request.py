@@ -20,21 +20,21 @@ _TRAVEL: Final = frozenset(
 
 @dataclass(frozen=True)
 class Request:
-    """One request to a supplier, still without what proves who asks."""
+    """One request to a supplier, with or without what proves who asks. Its repr shows nothing that might."""
 
     path: str
     """Below the base address of the endpoint, unless `url` says otherwise."""
-    query: Mapping[str, str] = field(default_factory=dict)
-    headers: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, str] = field(default_factory=dict, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     method: str = "GET"
-    body: Mapping[str, JsonValue] | None = None
+    body: Mapping[str, JsonValue] | None = field(default=None, repr=False)
     """Sent as JSON."""
-    form: Mapping[str, str] | None = None
+    form: Mapping[str, str] | None = field(default=None, repr=False)
     """Sent as a form, in the place of a body."""
-    url: str | None = None
+    url: str | None = field(default=None, repr=False)
     """A whole address, which the supplier gave: it takes the place of path and query."""
 
-    def with_query(self, **parameters: str) -> "Request":
+    def with_query(self, /, **parameters: str) -> "Request":
         """Return the request with further query parameters, or other values for those it has."""
         if self.url is None:
             return replace(self, query={**self.query, **parameters})
@@ -54,7 +54,7 @@ class Request:
         if self.form is not None:
             return "application/x-www-form-urlencoded", urlencode(self.form).encode()
         if self.body is not None:
-            return "application/json", json.dumps(self.body, ensure_ascii=False).encode()
+            return "application/json", json.dumps(self.body).encode()
         return None
 
 
