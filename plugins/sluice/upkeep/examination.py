@@ -178,9 +178,9 @@ def _others(spec: SyncSpec) -> set[str]:
 def _supplier(examined: Examined, conn_id: str, syncs: Sequence[SyncSpec]) -> Finding:
     """Look at a connection, and at whether it holds what its syncs prove by who asks; a database is asked for its time."""
     info = examined.connections.get(conn_id)
-    for spec in syncs:
-        auth = spec.source.auth if isinstance(spec.source, RestSource | FilesSource) else None
-        missing = lacks(auth, info) if spec.source.connection == conn_id else None
+    for spec, source in ((sync, source) for sync in syncs for source in _sources(sync)):
+        auth = source.auth if isinstance(source, RestSource | FilesSource) else None
+        missing = lacks(auth, info) if source.connection == conn_id else None
         if missing is not None:
             return Finding(
                 check="supplier",

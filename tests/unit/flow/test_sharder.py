@@ -1,19 +1,23 @@
 """Shards come from the pinned spec, restricted to what was asked for, each with its watermark."""
 
+from datetime import timedelta
+
 import pytest
 from structlog.testing import capture_logs
 
 from sluice import log_events
-from sluice.errors import ShardsUnusable, SupplierUnavailable, UsageInvalid
+from sluice.errors import RedoNeeded, ShardsUnusable, StateUnreadable, SupplierUnavailable, UsageInvalid
+from sluice.flow.admission import admit
+from sluice.flow.fetcher import fetch
 from sluice.flow.shard_plans import WHOLE
 from sluice.flow.sharder import plan_shards
-from sluice.model.base import ShardKey, Token
+from sluice.model.base import RunId, ShardKey, Token
 from sluice.model.lifecycle import RunStatus, ShardStatus, Step
-from sluice.model.run import Mode
+from sluice.model.run import Mode, Origin, RunRequest
 from sluice.model.shard import ShardPlan
 from tests.unit.fakes.shard_finder import ListedShardFinder
 from tests.unit.flow.test_shard_plans import LISTED
-from tests.unit.flow.workshop import NORTH, RUN, Workshop, sync_spec
+from tests.unit.flow.workshop import MAY, NORTH, RUN, Workshop, page, sync_spec
 
 
 def test_plans_a_shard_for_each_value() -> None:
@@ -123,3 +127,32 @@ def test_of_thousands_of_shards_some_are_named() -> None:
     workshop.admit(shards=("0001", "oslo"))
     with pytest.raises(UsageInvalid, match=r"no shard oslo; its shards: 0000, .*, 0009, and 1,990 more$"):
         plan_shards(workshop.services, RUN)
+
+
+def test_who_goes_on_from_a_dead_run_stays_with_its_plan() -> None:
+    """What is listed by then belongs to the next run, or values could be missed between two lists."""
+    workshop = Workshop(spec=sync_spec(shards=LISTED), finder=ListedShardFinder([city("oslo"), city("rome")], [city("bern")]))
+    workshop.begin(mode=Mode.FULL)
+    workshop.supply(page(1, ("a", MAY), is_last=True))
+    fetch(workshop.services, RUN, ShardKey("oslo"))
+    workshop.memory.clock.move(timedelta(hours=1))
+    second = RunId("run-2")
+    admit(workshop.services, RunRequest(sync="hotels", mode=Mode.FULL, origin=Origin()), second)
+    shards = plan_shards(workshop.services, second)
+    assert [(shard.key, shard.exhausted, shard.params) for shard in shards] == [
+        ("oslo", True, {"city": "oslo"}),
+        ("rome", False, {"city": "rome"}),
+    ]
+    assert len(workshop.finder.questions) == 1
+
+
+def test_a_listed_shard_whose_row_makes_no_sense_is_asked_for_again() -> None:
+    """Its values are in the list alone; where that has it no more, nobody can say what it was."""
+    for now, mended in ((["oslo", "rome"], True), (["rome"], False)):
+        finder = ListedShardFinder([city("oslo"), city("rome")], [city(name) for name in now])
+        workshop = Workshop(spec=sync_spec(shards=LISTED), finder=finder)
+        workshop.begin(mode=Mode.FULL)
+        workshop.memory.unreadable.add(("shard", "oslo"))
+        with pytest.raises(RedoNeeded if mended else StateUnreadable):
+            plan_shards(workshop.services, RUN)
+        assert (("shard", "oslo") in workshop.memory.unreadable) is not mended

@@ -247,6 +247,8 @@ def test_a_connection_without_what_proves_who_asks() -> None:
     """What a sync's way needs and the connection has not is told before a run asks for it."""
     spec = market_spec()
     proven = spec.model_copy(update={"source": spec.source.model_copy(update={"auth": BearerAuth(kind="bearer")})})
+    listed = {"kind": "listed", "name": "city", "value": "id", "source": proven.source.model_dump(mode="json")}
+    assert found("supplier", "supplier", specs=Files(spec=market_spec(shards=listed))).standing is Standing.FAILED
     finding = found("supplier", "supplier", specs=Files(spec=proven))
     assert finding.standing is Standing.FAILED
     assert finding.said == "lacks a password for source.auth of kind bearer of the sync market"
