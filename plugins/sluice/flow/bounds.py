@@ -62,7 +62,8 @@ class Bounds:
             return
         if self.until is None:
             self.until = (page.supplied_at or self.run.created_at) - watermark.margin
-        self.supplied_at = page.supplied_at or self.clock.now()
+        # A clock of our own may be behind the supplier's, and nothing comes from before the beginning.
+        self.supplied_at = page.supplied_at or max(self.until, self.clock.now())
 
     @property
     def columns(self) -> dict[str, Any]:
