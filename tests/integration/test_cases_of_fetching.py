@@ -225,3 +225,22 @@ def test_a_watermark_of_another_type_is_set_aside(opened: Opened) -> None:
         bring(stall, price("1", 10, updated_at=7), price("2", 20, updated_at=3))
         assert since(stall) is None
         assert (stall.prices(), mark(stall)) == ({"1": 10.0, "2": 20.0}, "7")
+
+
+def test_a_table_is_asked_from_its_watermark_on(tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo) -> None:
+    """Rows dated ahead of the database's clock are taken in as well; what commits late is brought by the lookback."""
+    watermark = {"fields": ["updated_at"], "lookback": "30m"}
+    source = {"kind": "sql", "connection": "warehouse", "table": "stock", "key": ["id"], "watermark": watermark}
+    with open_stall(tmp_path, database, artifacts, {"source": source}) as stall:
+        stall.sql("create table stock (id text primary key, price numeric, version bigint, more jsonb, updated_at timestamptz)")
+        stall.sql("insert into stock values ('far', 1, 1, null, '2099-01-01Z'), ('now', 2, 1, null, '2026-01-01T10:00Z')")
+        run = bring(stall)
+        assert (stall.prices(), mark(stall)) == ({"far": 1.0, "now": 2.0}, "2026-01-01T10:00:00Z")
+        found = evidence_of(stall.services, stall.review_of(run))
+        assert found is not None
+        assert str(found.postdated) == "dated after the fetch: 1, first: far 2099-01-01T00:00:00Z"
+        stall.sql(
+            "insert into stock values ('late', 3, 1, null, '2026-01-01T09:45Z'), ('old', 4, 1, null, '2026-01-01T09:00Z')"
+        )
+        assert counted(stall, bring(stall)) == {"seen": 3, "unchanged": 2, "created": 1}
+        assert (stall.prices(), mark(stall)) == ({"far": 1.0, "now": 2.0, "late": 3.0}, "2026-01-01T10:00:00Z")
