@@ -7,14 +7,20 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from sluice import log_events
+from sluice.adapters.sources.http.client import Answer
+from sluice.adapters.sources.http.endpoint import Endpoint
+from sluice.adapters.sources.rest.details import Details
 from sluice.adapters.sources.rest.source import RestSource
 from sluice.errors import (
     AnswerFailed,
     AnswerNotJson,
     AnswerTooLarge,
+    AnswerUnusable,
     RecordsMissing,
     SluiceError,
     SpecInvalid,
@@ -22,11 +28,13 @@ from sluice.errors import (
     SupplierUnavailable,
 )
 from sluice.mapping.pages import PageSplitter
+from sluice.model.source import DetailSpec
 from sluice.model.source import RestSource as RestSpec
 from sluice.model.stage import RetryPolicy, StagePolicy
-from sluice.ports import Page, PageRequest
+from sluice.ports import ConnectionInfo, Page, PageRequest
 from tests.support.catalogue import PAGE, Catalogue, catalogue
 from tests.support.restraints import lone_source
+from tests.support.scripted_supplier import answer, scripted
 
 POLICY = StagePolicy(retry=RetryPolicy(attempts=3, base=timedelta(milliseconds=1)))
 KEYS = [f"h{number}" for number in range(10)]
@@ -204,6 +212,37 @@ def test_queries_see_record_and_shard(shop: Catalogue) -> None:
     query = {"city": "{{ shard.city }}", "flag": "{{ record.flag }}", "none": "{{ record.none }}", "p": "{{ record.price }}"}
     pages(source(shop, query=query))
     assert targets[1] == "/records/h1 {'city': ['Paris'], 'flag': ['true'], 'p': ['1.1']}"
+
+
+def test_headers_of_the_source_go_with_each_detail() -> None:
+    """A tenant or a language is not forgotten behind the list."""
+    with scripted(answer({"items": ["h1"]}), answer({"id": "h1"})) as server:
+        declared = {
+            "kind": "rest",
+            "connection": "shop",
+            "path": "/list",
+            "records": "items",
+            "headers": {"X-City": "{{ shard.city }}"},
+            "cursor": {"kind": "none"},
+            "detail": {"path": "/records/{{ record }}"},
+        }
+        pages(lone_source(RestSpec.model_validate(declared), server.connection(), POLICY))
+        assert [headers["x-city"] for headers in server.headers] == ["Paris", "Paris"]
+
+
+@given(st.binary(max_size=40) | st.recursive(st.none() | st.text(), st.lists).map(lambda value: json.dumps(value).encode()))
+def test_any_answer_is_a_record_or_named(body: bytes) -> None:
+    """Whatever a detail is, what is stored is a part of it that leaves the page whole, or the error has a name."""
+    endpoint = Endpoint.of(ConnectionInfo("shop", "http", "shop.example", None, None, None, None, {}))
+    for place in ("", "a", "a.b"):
+        details = Details(DetailSpec(path="/{{ record }}", record=place), "", endpoint, 1000)
+        for raw in (body, b'{"a": ' + body + b"}", b'{"a": {"b": ' + body + b"}}"):
+            try:
+                found = details._record_in(Answer(raw, "", ""))
+            except AnswerUnusable:
+                continue
+            split = PageSplitter("").split(b"[" + found + b", {}]")
+            assert [bytes(record) for record in split.records] == [found, b"{}"]
 
 
 def test_a_page_is_bounded_as_an_answer_is(shop: Catalogue) -> None:

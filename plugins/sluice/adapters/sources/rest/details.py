@@ -86,9 +86,9 @@ class Details:
         """Return what is stored of a listed record; None if it is gone."""
         try:
             request = self._request({**values, "record": listed(record)})
-        except SpecInvalid as error:
+        except (SpecInvalid, ValueError, RecursionError) as error:
             # A text is no object, so that the mapping rejects it, with what it says here, and no good record is stopped.
-            return json.dumps(f"{error.message}; listed was {self._endpoint.snippet(record)}").encode()
+            return json.dumps(f"{error}; listed was {self._endpoint.snippet(record)}").encode()
         try:
             answer = send(request)
         except SupplierRefused as error:
@@ -101,25 +101,19 @@ class Details:
 
     def _request(self, values: Values) -> Request:
         query = {name: template.render(values) for name, template in self._query.items()}
-        return Request(path=self._path.render(values), query={name: value for name, value in query.items() if value})
+        return Request(self._path.render(values), {name: value for name, value in query.items() if value})
 
     def _record_in(self, answer: Answer) -> bytes:
         """Return the record as it was received. One that is damaged inside passes: the mapping rejects it alone."""
         body = answer.body.strip()
         try:
-            end = tokens.end(body) if tokens.opens(body) in (b"{", b"[") else 0
+            is_whole = tokens.opens(body) in (b"{", b"[") and tokens.end(body) == len(body)
+            found = _at(body, self._record) if is_whole else None
         except tokens.Unbalanced:
-            end = 0
-        if not body or end != len(body):
+            is_whole, found = False, None
+        if not is_whole:
             raise not_json(answer, _complaint(body), self._endpoint)
-        start, stop = 0, len(body)
-        for key in self._record:
-            span = tokens.members(body, start).get(key) if tokens.opens(body, start) == b"{" else None
-            if span is None:
-                raise self._no_record(answer)
-            start, stop = span
-        found = body[start:stop]
-        if found == b"null":
+        if found is None or found == b"null":
             raise self._no_record(answer)
         return found
 
@@ -161,6 +155,17 @@ def _all_of(asked: Sequence[Future[bytes | None]]) -> list[bytes | None]:
         if not one.cancelled() and one.done() and one.exception() is not None:
             one.result()
     return [one.result() for one in asked]
+
+
+def _at(body: bytes, path: Sequence[str]) -> bytes | None:
+    """Return what stands at a path, as it is; None if it leads nowhere."""
+    start, stop = 0, len(body)
+    for key in path:
+        span = tokens.members(body, start).get(key) if tokens.opens(body, start) == b"{" else None
+        if span is None:
+            return None
+        start, stop = span
+    return body[start:stop]
 
 
 def _complaint(body: bytes) -> Exception:

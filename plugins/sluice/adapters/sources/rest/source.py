@@ -76,9 +76,12 @@ class RestSource:
             if self._details is None:
                 yield from pages
                 return
-            yield from self._details.pages(
-                pages, values_of(request), lambda one: client.send(one, accepted=self._acceptance.accept), request.most
-            )
+            headers = self._requests.first(request).headers
+
+            def send(one: Request) -> Answer:
+                return client.send(one.with_headers(headers), accepted=self._acceptance.accept)
+
+            yield from self._details.pages(pages, values_of(request), send, request.most)
 
     def _listed(self, request: PageRequest, client: HttpClient) -> Generator[Page]:
         first = self._sized(self._requests.first(request))
