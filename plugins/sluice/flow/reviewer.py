@@ -77,7 +77,7 @@ def review(services: Services, run_id: RunId) -> Review:
         diff = keep(services, run, ArtifactKind.DIFF, data, records=changes, expires_at=expires_at)
         data = found.model_dump_json().encode()
         evidence = keep(services, run, ArtifactKind.EVIDENCE, data, records=len(found.samples), expires_at=expires_at)
-        figures = _figures(counts, rejects, failed=len(shards) - len(arrived))
+        figures = _figures(spec, counts, rejects, failed=len(shards) - len(arrived))
         judgement = judge(spec.review, figures, run, found.drifts, found.profile)
         made = _made(services, run, diff, figures, judgement, schema_changes=schema_changes)
         earlier = services.reviews.of(run_id)
@@ -178,7 +178,7 @@ def _is_complete(run: Run, shards: list[Shard], rejects: list[Reject]) -> bool:
     )
 
 
-def _figures(counts: DiffCounts, rejects: list[Reject], failed: int) -> Figures:
+def _figures(spec: SyncSpec, counts: DiffCounts, rejects: list[Reject], failed: int) -> Figures:
     keyless = sum(reject.key is None for reject in rejects)
     outcomes = dict(counts.outcomes)
     if keyless:
@@ -187,7 +187,8 @@ def _figures(counts: DiffCounts, rejects: list[Reject], failed: int) -> Figures:
         seen=counts.seen + keyless,
         unchanged=counts.unchanged,
         live_before=counts.live_before,
-        first_loaded=counts.first_loaded,
+        # Where shards come with time, one of which the table holds nothing yet is an ordinary day, and no first load.
+        first_loaded=0 if spec.shards_come_with_time and counts.live_before else counts.first_loaded,
         vanished=counts.vanished,
         moved=counts.moved,
         noted=counts.noted,

@@ -131,6 +131,11 @@ class SyncSpec(Frozen):
         return FileShards(kind="files") if self.shards is None and self.source.kind == "files" else self.shards
 
     @property
+    def shards_come_with_time(self) -> bool:
+        """Whether each new file, or each new span of time, is a new shard."""
+        return self.sharding is not None and self.sharding.kind in ("files", "windows")
+
+    @property
     def watermark(self) -> WatermarkSpec | None:
         """What makes the sync incremental; None: nothing, or files, whose names and ETags do."""
         return self.source.watermark

@@ -7,7 +7,7 @@ import pytest
 from sluice.errors import NothingToReview, TargetMismatch
 from sluice.flow.digest import review_digest
 from sluice.flow.publisher import publish
-from sluice.flow.reviewer import _is_complete, review
+from sluice.flow.reviewer import _figures, _is_complete, review
 from sluice.flow.rows_artifacts import staged_artifacts
 from sluice.flow.settlement import settle
 from sluice.model import rows
@@ -18,6 +18,7 @@ from sluice.model.lifecycle import RunStatus, ShardStatus, Step, Verdict
 from sluice.model.reject import Reject
 from sluice.model.run import Mode, Run, Window
 from sluice.model.shard import Shard
+from sluice.ports import DiffCounts
 from tests.support.nouns import NOW, a_reject, a_run
 from tests.unit.flow.workshop import JUNE, MAY, NORTH, RUN, SOUTH, Workshop, sync_spec
 
@@ -164,6 +165,16 @@ def test_a_review_is_bound_to_its_diff() -> None:
     assert (made.verdict, made.reasons, made.figures.first_loaded) == (Verdict.AUTO_APPROVED, (), 1)
     assert workshop.services.pointers.of(RUN, ArtifactKind.DIFF) == [made.diff]
     assert made.diff.records == 1
+
+
+@pytest.mark.parametrize(("kind", "held", "first"), [("values", 9, 2), ("windows", 9, 0), ("windows", 0, 2)])
+def test_a_new_span_of_time_is_no_first_load(kind: str, held: int, first: int) -> None:
+    """Where shards come with time, what a new one brings is created, and held against the limit of that."""
+    spans = {"kind": "windows", "every": "1d", "start": "2024-01-01T00:00:00Z"}
+    spec = sync_spec(shards=spans) if kind == "windows" else sync_spec()
+    outcomes = {Outcome.CREATED: 2}
+    counts = DiffCounts(seen=2, unchanged=0, live_before=held, first_loaded=2, vanished=0, moved=0, noted=0, outcomes=outcomes)
+    assert _figures(spec, counts, [], failed=0).first_loaded == first
 
 
 def test_reviewing_again() -> None:
