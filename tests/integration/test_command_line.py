@@ -266,6 +266,8 @@ def test_a_run_is_asked_of_airflow_and_followed(sluice: CommandLine, waiting_in_
         assert asked["url"] == f"http://127.0.0.1:{airflow.port}/dags/sluice_hotels/runs/manual__1"
         conf = {"shards": ["brittany"], "review": "always", "mode": "full", "force": True}
         assert airflow.asked[-1][2] == {"logical_date": None, "conf": conf}
+        sluice.ask("run", "hotels", "--mode", "replay", "--of", "inline-1")
+        assert airflow.asked[-1][2]["conf"] == {"review": "policy", "mode": "replay", "replays": "inline-1"}
         followed = sluice.ask("run", "hotels", "--wait", code=3)
         assert (followed["run"]["id"], followed["review"]["id"]) == waiting_in_airflow
         airflow.answers["POST", f"{dag}/dagRuns"] = (200, {"dag_run_id": "manual__2"})
@@ -273,3 +275,13 @@ def test_a_run_is_asked_of_airflow_and_followed(sluice: CommandLine, waiting_in_
         assert sluice.ask("run", "hotels", "--wait", code=1)["dag_run_id"] == "manual__2"
         airflow.answers["GET", dag] = (200, {"is_paused": True})
         assert sluice.ask("run", "hotels", "--wait", code=1)["is_paused"]
+
+
+def test_a_run_is_replayed(sluice: CommandLine) -> None:
+    """What it has fetched is mapped again; `show` says of which run. A run that is none, or none at all, is refused by name."""
+    first = sluice.ask("run", "hotels", "--inline")["run"]["id"]
+    again = sluice.ask("run", "hotels", "--inline", "--mode", "replay", "--of", first)["run"]
+    assert (again["status"], again["mode"], again["replays"]) == ("succeeded", "replay", first)
+    assert sluice.ask("show", again["id"])["run"]["replays"] == first
+    assert sluice.ask("run", "hotels", "--inline", "--mode", "replay", "--of", "nobody", code=1)["error"] == "NotFound"
+    assert sluice.ask("run", "hotels", "--inline", "--mode", "replay", code=2)["error"] == "UsageInvalid"

@@ -137,8 +137,8 @@ WINDOW: Window = hours(0, 1)
     ("changes", "error", "why"),
     [
         ({"replays": "nobody"}, NotFound, "there is no run nobody"),
-        ({"replays": None}, UsageInvalid, "if it names that run and its mode is replay"),
-        ({"mode": Mode.FULL}, UsageInvalid, "if it names that run and its mode is replay"),
+        ({"replays": None}, UsageInvalid, "a replay names the run whose raw data it maps again"),
+        ({"mode": Mode.FULL}, UsageInvalid, "a replay names the run whose raw data it maps again"),
         ({"window": WINDOW}, UsageInvalid, "run it without a window"),
         ({"shards": (ShardKey("north"),)}, UsageInvalid, "has not fetched north to the end; it has: all"),
     ],

@@ -141,7 +141,9 @@ def mode_of(spec: SyncSpec, request: RunRequest) -> Mode:
     if request.undoes is not None and (request.window is not None or request.shards):
         raise UsageInvalid("a publication is taken back as a whole: without a window, without shards")
     if (request.replays is None) is (request.mode is Mode.REPLAY):
-        raise UsageInvalid("a run maps what another has fetched if it names that run and its mode is replay, and not otherwise")
+        raise UsageInvalid(
+            "a replay names the run whose raw data it maps again (--of, or `replays` in the form), and only a replay does"
+        )
     if request.replays is not None and request.window is not None:
         raise UsageInvalid("a replay maps what is stored, whatever its time: run it without a window")
     if request.mode is Mode.INCREMENTAL and not spec.can_increment:
