@@ -13,7 +13,7 @@ from sluice.adapters.sources.http.client import HttpClient
 from sluice.adapters.sources.http.endpoint import Endpoint
 from sluice.adapters.sources.http.proof import proof_of_connection
 from sluice.adapters.sources.http.request import Request
-from sluice.errors import ConnectionInvalid, SluiceError, StrayAddress, SupplierRefused, SupplierUnavailable
+from sluice.errors import ConnectionInvalid, SluiceError, SpecInvalid, StrayAddress, SupplierRefused, SupplierUnavailable
 from sluice.model.stage import RetryPolicy, StagePolicy
 from sluice.ports import ConnectionInfo
 from tests.support.modern_supplier import modern, self_signed
@@ -201,6 +201,20 @@ def test_any_answer_tells_the_time(status: str) -> None:
         assert client.date(Request("/list", method="HEAD")) == datetime(2015, 1, 1, 2, tzinfo=UTC)
         assert client.date(Request("/list", method="HEAD")) is None
         assert (server.methods, len(server.asked)) == (["HEAD", "HEAD"], 2)
+
+
+def test_who_does_not_answer_does_not_tell_the_time() -> None:
+    """It is asked once, and what it does with the next request is another matter."""
+    with scripted(RESET, answer({})) as server, client_of(server.connection()) as client:
+        assert client.date(Request("/list", method="HEAD")) is None
+        assert client.send(FIRST).body == b"{}"
+        assert len(server.asked) == 2
+
+
+def test_an_allowed_host_that_is_none() -> None:
+    """It is refused by its key before anything is asked."""
+    with scripted() as server, pytest.raises(SpecInvalid, match=r"source\.allow_hosts: 'shop\.example:http' is no host"):
+        client_of(server.connection(), ["shop.example:http"])
 
 
 @pytest.fixture

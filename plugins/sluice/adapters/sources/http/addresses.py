@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import httpx2
 
 from sluice.adapters.sources.http.endpoint import Endpoint
-from sluice.errors import ConnectionInvalid, StrayAddress
+from sluice.errors import ConnectionInvalid, SpecInvalid, StrayAddress
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,14 @@ class Addresses:
     """The declared host, and the others that its supplier may lead to."""
 
     def __init__(self, endpoint: Endpoint, allow_hosts: Sequence[str] = ()) -> None:
-        """Read the base address; raise `ConnectionInvalid` if there can be none such."""
+        """Read the addresses; raise `ConnectionInvalid` or `SpecInvalid` if there can be none such."""
         self._endpoint = endpoint
         self._allowed = allow_hosts
+        for host in allow_hosts:
+            try:
+                httpx2.URL(f"https://{host}")
+            except httpx2.InvalidURL as exc:
+                raise SpecInvalid([f"source.allow_hosts: {host!r} is no host"]) from exc
         try:
             self._base = httpx2.URL(endpoint.base)
         except httpx2.InvalidURL as exc:

@@ -1,7 +1,7 @@
 """Requests to a supplier in; the bodies of good answers out, or an error named after what happened."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from http import HTTPStatus
@@ -18,7 +18,7 @@ from sluice.adapters.sources.http.refusals import named, refusal
 from sluice.adapters.sources.http.request import Request
 from sluice.adapters.sources.http.wire import Wire
 from sluice.adapters.sources.telling import Told, told
-from sluice.errors import SluiceError, SupplierRefused
+from sluice.errors import SluiceError, SupplierRefused, SupplierUnavailable
 from sluice.guard.restraint import Restraint
 from sluice.guard.retries import http_date, patiently
 from sluice.model.stage import StagePolicy
@@ -151,15 +151,17 @@ class HttpClient:
                 received.response.close()
 
     def date(self, request: Request) -> datetime | None:
-        """Return the supplier's own time, whatever else it answers, be it a redirect; None if it does not tell."""
+        """Return the supplier's own time, whatever else it answers, be it a redirect; None if it does not tell.
 
-        def ask() -> datetime | None:
-            with self._told(request) as answer:
-                received = self._exchanged(request)
-                answer.status, answer.bytes = received.response.status_code, len(peek(received.response))
+        It is asked once. That it does not answer such a request is no sign that it would not answer others.
+        """
+        self._restraint.breaker.require_rested()
+        self._restraint.pacing.await_slot()
+        with suppress(SupplierUnavailable), self._told(request) as answer:
+            received = self._exchanged(request)
+            answer.status, answer.bytes = received.response.status_code, len(peek(received.response))
             return http_date(received.response.headers.get("Date"))
-
-        return patiently(lambda: self._restraint.ask(ask), self._policy.retry, self._within)
+        return None
 
     def _patiently(
         self, request: Request, take: Callable[[_Received], T], judged: Callable[[SluiceError], SluiceError] | None = None
