@@ -12,6 +12,7 @@ from sluice.model.run import Mode, Origin, ReviewMode, RunRequest
 from sluice.model.scalars import parse_moment
 from sluice.model.spec import SyncSpec
 from tests.support.servers import PROJECT
+from tests.unit.flow.workshop import sync_spec
 
 START, END = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00+01:00"
 
@@ -88,3 +89,17 @@ def test_airflow_refuses_what_is_no_moment(spec: SyncSpec, moment: str) -> None:
     """Nonsense is refused when the run is triggered, not by a task that fails."""
     with pytest.raises(ParamValidationError):
         params_form(spec)["window_start"].resolve(moment)
+
+
+@pytest.mark.parametrize(
+    ("shards", "items", "choice"),
+    [
+        ({"kind": "values", "name": "region", "values": ["a", "b"]}, {"type": "string", "enum": ["a", "b"]}, ["a", "b"]),
+        ({"kind": "values", "name": "region", "values": [str(n) for n in range(300)]}, {"type": "string"}, None),
+        ({"kind": "ranges", "last": 99, "size": 10}, {"type": "string"}, None),
+    ],
+)
+def test_shards_are_chosen_or_written(shards: Any, items: Any, choice: Any) -> None:
+    """A few declared values are a list to choose from; of others the form takes keys, one a line."""
+    schema = params_form(sync_spec(shards=shards))["shards"].schema
+    assert (schema["items"], schema.get("examples")) == (items, choice)

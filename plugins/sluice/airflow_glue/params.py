@@ -8,8 +8,11 @@ from pydantic import ValidationError
 
 from sluice.errors import UsageInvalid
 from sluice.model.run import ASKED_MODES, Mode, Origin, ReviewMode, RunRequest, Window, parse_window
+from sluice.model.sharding import ShardingSpec, ShardValues
 from sluice.model.spec import SyncSpec
 
+_MOST_LISTED: Final = 200
+"""More values than that are no list to choose from."""
 _RUN: Final = "What to bring in"
 _REVIEW: Final = "Review"
 _MOMENT: Final = (
@@ -45,16 +48,7 @@ def params_form(spec: SyncSpec) -> dict[str, Param]:
         "window_end": _moment("Only what the supplier dates before this moment. Needs a window_start." + unused),
     }
     if spec.sharding is not None:
-        known = {"enum": list(spec.sharding.values)} if spec.sharding.kind == "values" else {}
-        form["shards"] = Param(
-            [],
-            type="array",
-            items={"type": "string", **known},
-            uniqueItems=True,
-            examples=known.get("enum", []),
-            section=_RUN,
-            description="Only these shards; nothing is deleted then. Empty: all of them.",
-        )
+        form["shards"] = _shards(spec.sharding)
     form["force"] = Param(
         default=False,
         type="boolean",
@@ -70,6 +64,21 @@ def params_form(spec: SyncSpec) -> dict[str, Param]:
         description="policy: the sync's review policy decides whether a person has to look. always: a person has to look.",
     )
     return form
+
+
+def _shards(sharding: ShardingSpec) -> Param:
+    """Return the choice of shards: of a few declared values a list to choose from, else a key a line."""
+    values = sharding.values if isinstance(sharding, ShardValues) and sharding.number <= _MOST_LISTED else ()
+    choice: dict[str, Any] = {"examples": list(values)} if values else {}
+    return Param(
+        [],
+        type="array",
+        items={"type": "string", **({"enum": list(values)} if values else {})},
+        uniqueItems=True,
+        section=_RUN,
+        description="Only these shards; nothing is deleted then. Empty: all of them.",
+        **choice,
+    )
 
 
 def run_request(spec: SyncSpec, params: Mapping[str, Any], origin: Origin, backfilled: Window | None = None) -> RunRequest:

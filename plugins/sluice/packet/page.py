@@ -15,7 +15,7 @@ from markupsafe import Markup
 from sluice.model.evidence import Evidence
 from sluice.model.review import Review
 from sluice.model.run import Run
-from sluice.model.shard import Shard
+from sluice.model.shard import Shard, some_of
 from sluice.model.spec import SyncSpec
 from sluice.packet.view import MOST_VALUES, view_of
 from sluice.packet.words import MEANINGS, VERDICTS, counts_of, marked, sentence, spelled, version_speller
@@ -93,7 +93,7 @@ def _facts(spec: SyncSpec, run: Run, review: Review) -> list[tuple[str, str]]:
         ("run", run.id),
         ("mode", run.mode.value),
         ("window", window),
-        ("shards", spelled(", ".join(run.shards)) if run.shards else "all"),
+        ("shards", spelled(some_of(run.shards)) if run.shards else "all"),
         ("spec", run.spec_hash),
         ("transformer version", str(run.transformer_version)),
         ("review", review.id),
