@@ -65,16 +65,44 @@ def test_several_columns_are_one_watermark(warehouse: Warehouse) -> None:
 
 
 @pytest.mark.parametrize(
-    ("collation", "mark", "expected"), [("numeric", "9", [2, 3, 4]), ("binary", "9", [2, 4]), ("binary", "B", [4])]
+    ("field", "more", "mark", "expected"),
+    [
+        ("text", {"collation": "numeric"}, "9", [2, 3, 4]),
+        ("text", {"type": "integer"}, "9", [2, 3, 4]),
+        ("bigint", {}, "9", [2, 3, 4]),
+        ("text", {}, "9", [2, 4]),
+        ("text", {}, "B", [4]),
+    ],
 )
-def test_texts_are_compared_as_the_spec_says(warehouse: Warehouse, collation: str, mark: str, expected: list[int]) -> None:
+def test_texts_are_compared_as_the_spec_says(
+    warehouse: Warehouse, field: str, more: dict[str, str], mark: str, expected: list[int]
+) -> None:
     """By their characters, whatever the column's own collation, or as whole numbers; what is no number is always wanted."""
     warehouse.run(
-        "create table things (id int primary key, at text)", "insert into things values (1, '8'), (2, '9'), (3, '10'), (4, 'a')"
+        "create table things (id int primary key, at text)",
+        "insert into things values (1, '8'), (2, '9'), (3, '10'), (4, 'a'), (5, null)",
     )
-    fields = [{"name": "id", "type": "bigint"}, {"name": "at", "type": "text"}]
-    source = warehouse.source({"fields": fields}, table="things", watermark={"fields": ["at"], "collation": collation})
+    fields = [{"name": "id", "type": "bigint"}, {"name": "at", "type": field}]
+    source = warehouse.source({"fields": fields}, table="things", watermark={"fields": ["at"], **more})
     assert ids(source, watermark=mark) == expected
+
+
+@pytest.mark.parametrize(("field", "more"), [("timestamptz", {}), ("text", {"type": "instant"})])
+def test_texts_are_not_compared_as_instants(warehouse: Warehouse, field: str, more: dict[str, str]) -> None:
+    """Each may have an offset of its own, so that their characters say nothing of what is later."""
+    warehouse.run("create table things (id int primary key, at text)")
+    fields = [{"name": "id", "type": "bigint"}, {"name": "at", "type": field}]
+    source = warehouse.source({"fields": fields}, table="things", watermark={"fields": ["at"], **more})
+    with pytest.raises(SpecInvalid, match="column at is text, which does not order as instant: read it by a query"):
+        ids(source, watermark="2026-01-01T12:00:00Z")
+
+
+def test_a_range_may_end_beyond_what_its_column_can_hold(warehouse: Warehouse) -> None:
+    """Whoever names the highest number there can be, or a higher one, gets the rows up to there."""
+    warehouse.run("create table things (id int primary key)", "insert into things values (1), (2147483647)")
+    source = warehouse.source({"shards": {"kind": "ranges", "last": 2**31 - 1, "size": 2**30, "column": "id"}}, table="things")
+    assert ids(source, shard={"start": str(2**30), "end": str(2**31), "last": str(2**31 - 1)}) == [2147483647]
+    assert ids(source, shard={"start": str(2**40), "end": str(2**41), "last": str(2**41 - 1)}) == []
 
 
 @pytest.mark.parametrize(

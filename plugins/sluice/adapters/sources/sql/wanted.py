@@ -13,11 +13,12 @@ from sluice.errors import SpecInvalid
 from sluice.model.sharding import BucketShards, FileShards, ListedShards, RangeShards, ShardValues, WindowShards
 from sluice.model.source import SqlSource
 from sluice.model.spec import SyncSpec
-from sluice.model.watermark import WatermarkSpec, WatermarkType
+from sluice.model.watermark import WATERMARK_TYPES, WatermarkSpec, WatermarkType
 from sluice.ports import PageRequest
 
 _TEXTS: Final = "S"
 _NUMBERS: Final = "N"
+_SMALLER_THAN_BIGINT: Final = frozenset({"smallint", "integer"})
 _WITHOUT_ZONE: Final = frozenset({"date", "timestamp without time zone"})
 _DATES: Final = _WITHOUT_ZONE | {"timestamp with time zone"}
 _WITH_OFFSET: Final = re.compile(r":.*(?:[Zz]|[+-]\d{2}(?::?\d{2})?)")
@@ -82,18 +83,17 @@ def _at_or_above(values: _Ordered, sync: SyncSpec, mark: WatermarkSpec, bound: s
     if values.is_date or column.category == _NUMBERS:
         yield values.compared(">=", bound)
         return
-    field = sync.field(mark.fields[0])
-    if column.category != _TEXTS or mark.type is WatermarkType.INSTANT:
-        order = mark.type or field.type.name
+    order = mark.type or WATERMARK_TYPES[sync.field(mark.fields[0]).type.name]
+    if column.category != _TEXTS or order is WatermarkType.INSTANT:
         problem = (
             f"source.watermark: column {column.name} is {column.type}, which does not order as {order}: read it by a query"
         )
         raise SpecInvalid([problem])
-    if mark.type is WatermarkType.INTEGER or mark.collation == "numeric":
+    if order is WatermarkType.INTEGER or mark.collation == "numeric":
         # What is no number is wanted as well, since it cannot be told to be below.
         is_number = f"{values.text} ~ {MARK}"
         number = f"{values.text}::numeric >= {MARK}::numeric"
-        yield Fragment(f"case when {is_number} then {number} else true end", (_WHOLE_NUMBER, bound))
+        yield Fragment(f"case when {is_number} then {number} else {values.text} is not null end", (_WHOLE_NUMBER, bound))
         return
     yield Fragment(f'{values.text} collate "C" >= {MARK}', (bound,))
 
@@ -127,7 +127,9 @@ def _of_shard(table: FoundTable, source: SqlSource, sync: SyncSpec, request: Pag
             if column.category != _NUMBERS:
                 raise SpecInvalid([f"shards.column: {column.name} is {column.type}, and no number"])
             text = column_of(column.name)
-            yield Fragment(f"{text} >= {MARK} and {text} < {MARK}", (shard["start"], shard["end"]))
+            # A range may end, or lie, beyond what the column can hold.
+            number = f"{MARK}::bigint" if column.base in _SMALLER_THAN_BIGINT else MARK
+            yield Fragment(f"{text} >= {number} and {text} < {number}", (shard["start"], shard["end"]))
         case WindowShards() as windows:
             column = _declared(table, windows.column)
             zone = source.watermark.zone if source.watermark else None
