@@ -77,10 +77,14 @@ def test_a_row_dated_far_ahead_holds_nothing_up(stall: Stall) -> None:
 
 
 def test_a_window_brings_what_is_in_it(stall: Stall) -> None:
-    """And deletes nothing."""
+    """And deletes nothing; a window that lies below the watermark is asked for as well."""
     insert(stall, ("a", 1, "08:00"), ("b", 2, "09:00"), ("c", 3, "10:00"))
     bring(stall, window=hours(9, 10))
     assert stall.prices() == {"b": 2}
+    bring(stall)
+    stall.sql("update shop.things set price = 9")
+    bring(stall, Mode.INCREMENTAL, window=hours(8, 9))
+    assert stall.prices() == {"a": 9, "b": 2, "c": 3}
 
 
 def test_the_hour_that_comes_twice_loses_nothing(tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo) -> None:

@@ -1,12 +1,12 @@
 """A spec and what its shards are wanted for come in; all its shards go out, each with the values its requests are made with."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
 from sluice.errors import ShardsUnusable, UsageInvalid
 from sluice.model.base import ShardKey
-from sluice.model.run import Mode, Run
+from sluice.model.run import Mode, Run, Window
 from sluice.model.shard import ShardPlan
 from sluice.model.sharding import MOST_SHARDS, BucketShards, RangeShards, ShardValues, WindowShards
 from sluice.model.spec import SyncSpec
@@ -48,8 +48,13 @@ def all_shards(
 
 def question_of(services: Services, run: Run) -> ShardQuestion:
     """Return for what the shards of a run are wanted."""
-    marks = services.watermarks.of(run.sync) if run.mode is Mode.INCREMENTAL else {}
+    marks = marks_of(services, run.sync, run.mode, run.window)
     return ShardQuestion(mode=run.mode, window=run.window, begun_at=run.created_at, marks=marks)
+
+
+def marks_of(services: Services, sync: str, mode: Mode, window: Window | None) -> Mapping[ShardKey, str]:
+    """Return the watermarks from which a run goes on: none in a full run, and none within a window, most of which is below."""
+    return services.watermarks.of(sync) if mode is Mode.INCREMENTAL and window is None else {}
 
 
 def _ranges(ranges: RangeShards) -> Iterator[ShardPlan]:

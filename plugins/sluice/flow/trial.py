@@ -18,7 +18,7 @@ from sluice.errors import (
 )
 from sluice.flow.admission import mode_of
 from sluice.flow.bounds import Bounds
-from sluice.flow.shard_plans import all_shards
+from sluice.flow.shard_plans import all_shards, marks_of
 from sluice.mapping import shapes
 from sluice.mapping.mapper import MappedChunk, Mapper
 from sluice.mapping.pages import PageSplitter
@@ -46,7 +46,7 @@ def try_spec(services: Services, spec: SyncSpec, question: TrialQuestion) -> Tri
     """
     policy = services.policy(spec.stage)
     mode = mode_of(spec, _request(spec, question))
-    marks = services.watermarks.of(spec.sync) if mode is Mode.INCREMENTAL else {}
+    marks = marks_of(services, spec.sync, mode, question.window)
     wanted = ShardQuestion(mode=mode, window=question.window, begun_at=services.clock.now(), marks=marks)
     plans = all_shards(services, spec, wanted)
     plan = _chosen(spec, plans, question)

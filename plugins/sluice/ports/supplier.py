@@ -66,7 +66,7 @@ class ShardQuestion:
     begun_at: datetime
     """When the run was admitted: the same, however often it is asked."""
     marks: Mapping[ShardKey, str]
-    """How far each shard was published; empty unless the run is incremental."""
+    """How far each shard was published; empty unless the run goes on from there."""
 
 
 class ShardFinder(Protocol):
@@ -104,7 +104,7 @@ class RequestFacts:
     """The body as it is sent."""
 
 
-class AskOnce(Protocol):
+class Ask(Protocol):
     """Makes calls to a supplier with the manners of the stage."""
 
     def __call__(self, call: Callable[[], T]) -> T:
@@ -124,7 +124,7 @@ class SourceContext:
     """What the spec gives it besides."""
     policy: StagePolicy
     """Its `timeouts` are for the source to keep."""
-    ask: AskOnce
+    ask: Ask
 
 
 def _exact_json(records: list[Any]) -> bytes:

@@ -1,6 +1,6 @@
 """Shards come from the pinned spec, restricted to what was asked for, each with its watermark."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from structlog.testing import capture_logs
@@ -13,11 +13,13 @@ from sluice.flow.shard_plans import WHOLE
 from sluice.flow.sharder import plan_shards
 from sluice.model.base import RunId, ShardKey, Token
 from sluice.model.lifecycle import RunStatus, ShardStatus, Step
-from sluice.model.run import Mode, Origin, RunRequest
+from sluice.model.run import Mode, Origin, RunRequest, Window
 from sluice.model.shard import ShardPlan
 from tests.unit.fakes.shard_finder import ListedShardFinder
 from tests.unit.flow.test_shard_plans import LISTED
 from tests.unit.flow.workshop import MAY, NORTH, RUN, Workshop, page, sync_spec
+
+SPRING = datetime(2024, 3, 20, tzinfo=UTC)
 
 
 def test_plans_a_shard_for_each_value() -> None:
@@ -52,6 +54,17 @@ def test_only_incremental_runs_start_at_watermarks(mode: Mode, mark: str | None)
     workshop.memory.watermarks["hotels", ShardKey("gone")] = ("2023-01-01", Token(0))
     workshop.admit(mode=mode)
     assert [shard.watermark for shard in plan_shards(workshop.services, RUN)] == [mark, None]
+
+
+def test_a_window_is_not_cut_off_at_the_watermark() -> None:
+    """It says itself what is asked for, most of it published long ago."""
+    source = sync_spec().source
+    assert source.kind == "rest"
+    query = source.query | {"until": "{{ window.end }}"}
+    workshop = Workshop(spec=sync_spec(source=source.model_copy(update={"query": query})))
+    workshop.memory.watermarks["hotels", NORTH] = ("2024-05-01", Token(0))
+    workshop.admit(mode=Mode.INCREMENTAL, window=Window(start=SPRING, end=SPRING + timedelta(days=9)))
+    assert [shard.watermark for shard in plan_shards(workshop.services, RUN)] == [None, None]
 
 
 def test_a_subset_is_planned_alone() -> None:
