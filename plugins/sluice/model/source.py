@@ -152,11 +152,6 @@ class SqlSource(_Source):
         """Whether a window shapes what is asked: that of a table by its watermark, a query where it says so."""
         return self.watermark is not None if self.query is None else super().uses_window
 
-    @property
-    def tells_time_first(self) -> bool:
-        """Whether the supplier's own time has to be known first: always, since a snapshot sees nothing later."""
-        return True
-
     def __str__(self) -> str:
         """Return where records come from, for people."""
         return f"{self.table or 'a query'} of connection {self.connection}"
