@@ -2,12 +2,14 @@
 
 import json
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, nullcontext
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+import xxhash
 from pydantic import JsonValue
 
 from sluice.adapters.sources.http.secrecy import Secrets
@@ -42,12 +44,11 @@ class CodeSource:
         """Import the class; raise `SpecInvalid` if there is none, or if it has no `pages`. Nothing is asked of it yet."""
         self._source = source
         self._policy = policy
-        self._restraint = restraint_of((info.host if info else None) or source.code)
+        self._restraint = restraint_of(_address_of(info) or source.code)
         self._class = load(source.code, include, "source.code")
         if not isinstance(self._class, type) or not callable(getattr(self._class, "pages", None)):
             raise SpecInvalid([f"source.code: {source.code} is no class with a method `pages`: see the protocol Source"])
-        extra = [value for value in info.extra.values() if isinstance(value, str)] if info else []
-        self._secrets = Secrets((info.password if info else None) or "", others=extra)
+        self._secrets = Secrets((info.password if info else None) or "", others=_texts(dict(info.extra)) if info else ())
         self._context = SourceContext(info, source.options, policy, self._ask)
         self._splitter = PageSplitter(source.stored_records)
 
@@ -62,7 +63,7 @@ class CodeSource:
         Each is checked before it is yielded: a cursor that would lead back raises `CursorStuck`.
         """
         pages = self._class(self._context).pages(request)
-        seen = {self._spelled(request.cursor)}
+        seen = {_mark_of(self._spelled(request.cursor))}
         with closing(pages) if hasattr(pages, "close") else nullcontext():
             following = iter(pages)
             for page in following:
@@ -73,9 +74,9 @@ class CodeSource:
                     yield page
                     return
                 cursor = self._spelled(page.cursor)
-                if cursor in seen:
+                if _mark_of(cursor) in seen:
                     raise CursorStuck(f"{self._source.code}: the cursor {cursor[:_LONGEST_SHOWN]} has been there before")
-                seen.add(cursor)
+                seen.add(_mark_of(cursor))
                 yield page
 
     def _ask(self, call: Callable[[], T]) -> T:
@@ -134,6 +135,28 @@ class CodeSource:
 
     def _wrong(self, what: str) -> AnswerUnusable:
         return AnswerUnusable(f"{self._source.code}: {what}")
+
+
+def _address_of(info: ConnectionInfo | None) -> str | None:
+    """Return who is asked, as the other sources call it; None if no connection says."""
+    if info is None or not info.host:
+        return None
+    return f"{info.host}:{info.port}" if info.port else info.host
+
+
+def _texts(value: JsonValue) -> Iterator[str]:
+    """Yield the texts of an extra, each of which may be a secret, however deep it stands."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from chain.from_iterable(map(_texts, value.values()))
+    elif isinstance(value, list):
+        yield from chain.from_iterable(map(_texts, value))
+
+
+def _mark_of(cursor: str) -> bytes:
+    """Return what is remembered of a cursor, which may be long."""
+    return xxhash.xxh3_128_digest(cursor.encode())
 
 
 def _is_of_connection(error: BaseException) -> bool:

@@ -15,13 +15,14 @@ import pytest
 
 from sluice.adapters.sources.code import CodeSource
 from sluice.errors import AnswerTooLarge, AnswerUnusable, CursorStuck, SluiceError, SpecInvalid, SupplierUnavailable
+from sluice.guard.restraint import Restraint
 from sluice.model import source as declared
 from sluice.model.stage import RetryPolicy, StagePolicy
 from sluice.ports import ConnectionInfo, Page, PageRequest
 from tests.support.restraints import lone_restraint
 
 POLICY = StagePolicy(retry=RetryPolicy(attempts=3, base=timedelta(0)))
-SHOP = ConnectionInfo("shop", "http", "shop.test", None, "ada", "canary", None, {})
+SHOP = ConnectionInfo("shop", "http", "shop.test", 8080, "ada", "canary", None, {"headers": {"X-Key": "bullfinch"}})
 ALL = PageRequest(shard={}, cursor=None, watermark=None, window_start=None, window_end=None)
 
 Written = Callable[..., CodeSource]
@@ -123,7 +124,8 @@ def test_one_call_is_repeated_with_manners(written: Written) -> None:
                     try:
                         raise ConnectionResetError("reset")
                     except OSError as lost:
-                        raise RuntimeError(f"what a client makes of {self.context.connection.password}") from lost
+                        key = self.context.connection.extra["headers"]["X-Key"]
+                        raise RuntimeError(f"what a client makes of {self.context.connection.password}, {key}") from lost
                 return {"tries": self.tries}
 
             def pages(self, request):
@@ -131,9 +133,27 @@ def test_one_call_is_repeated_with_manners(written: Written) -> None:
         """
     (page,) = written(text, options={"works": 3}).pages(ALL)
     assert page.body == b'[{"tries":3}]'
-    with pytest.raises(SupplierUnavailable, match=r"RuntimeError: what a client makes of \*\*\*$") as raised:
+    with pytest.raises(SupplierUnavailable, match=r"RuntimeError: what a client makes of \*{3}, \*{3}$") as raised:
         list(written(text, options={"works": 4}).pages(ALL))
-    assert "canary" not in "".join(format_exception(raised.value))
+    told = "".join(format_exception(raised.value))
+    assert "canary" not in told
+    assert "bullfinch" not in told
+
+
+def test_its_host_is_that_of_other_sources(tmp_path: Path) -> None:
+    """Breaker and pace are shared with whoever asks the same server; a class without a connection has its own."""
+    (tmp_path / "own_host.py").write_text(yielding("Page.of([])"))
+    source = declared.CodeSource.model_validate({"kind": "code", "code": "own_host.Own"})
+    hosts: list[str] = []
+
+    def restraint_of(host: str) -> Restraint:
+        hosts.append(host)
+        return lone_restraint(POLICY, host)
+
+    for info in (SHOP, None):
+        CodeSource(source, info, POLICY, restraint_of, tmp_path)
+    sys.modules.pop("own_host")
+    assert hosts == ["shop.test:8080", "own_host.Own"]
 
 
 def test_what_it_raises_is_let_through(written: Written) -> None:
