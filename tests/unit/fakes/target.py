@@ -161,7 +161,7 @@ class MemoryDiffing:
             outcomes={outcome: outcomes.count(outcome) for outcome in Outcome if outcome in outcomes},
         )
 
-    def inspecting(self, samples: int = 20) -> MemoryInspecting:
+    def inspecting(self, samples: int = 20) -> MemoryInspecting:  # noqa: ARG002  it draws none
         return MemoryInspecting(self.target.rows, self.compared)
 
     def _is_told(self, key: ObjectKey) -> bool:
