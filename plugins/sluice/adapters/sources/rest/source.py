@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from datetime import datetime
-from typing import Final
 
 import xxhash
 from pydantic import JsonValue
@@ -30,9 +29,6 @@ from sluice.guard.restraint import Restraint
 from sluice.model import source as declared
 from sluice.model.stage import StagePolicy
 from sluice.ports import ConnectionInfo, Page, PageRequest
-
-_ANYTHING_AHEAD: Final = 32
-"""More requests than may be under way at once."""
 
 
 class RestSource:
@@ -85,7 +81,7 @@ class RestSource:
 
     def _listed(self, request: PageRequest, client: HttpClient) -> Generator[Page]:
         first = self._sized(self._requests.first(request))
-        cursor = self._pager.resume(request.cursor)
+        cursor = request.cursor
         trail = {_mark_of(cursor)}
         with AnswersAhead(self._asking(client), getattr(self._source.cursor, "at_once", 1)) as answers:
             while True:
@@ -95,7 +91,6 @@ class RestSource:
                 following = self._pager.after(cursor, reading)
                 if following is None and is_early:
                     # What has moved to the end since then may not be there: an end counts if it was asked for last.
-                    answers.expect(())
                     answer, _ = answers.to(asked, is_first=False)
                     reading = self._reader.read(answer)
                     following = self._pager.after(cursor, reading)
@@ -135,9 +130,7 @@ class RestSource:
     def _ahead(self, first: Request, cursor: JsonValue) -> Iterator[Request]:
         """Yield the request for a cursor, and those that most likely follow."""
         ahead = cursor
-        for _ in range(_ANYTHING_AHEAD):
-            if ahead is None:
-                return
+        while ahead is not None:
             yield self._pager.request(first, ahead)
             ahead = self._pager.guess(ahead)
 

@@ -7,7 +7,8 @@ from pydantic import JsonValue
 from sluice.adapters.sources.http.endpoint import Endpoint
 from sluice.adapters.sources.http.request import Request
 from sluice.adapters.sources.rest.paging.placing import with_parameter
-from sluice.adapters.sources.rest.paging.stops import StopRules, other_paging
+from sluice.adapters.sources.rest.paging.stops import StopRules
+from sluice.adapters.sources.rest.paging.stored import other_paging
 from sluice.adapters.sources.rest.reading import Reading
 from sluice.errors import AnswerUnusable
 from sluice.model.paging import BodyCursor, HeaderCursor
@@ -24,17 +25,13 @@ class CursorPager:
         self._endpoint = endpoint
         self._rules = StopRules(declared, endpoint)
 
-    def resume(self, cursor: JsonValue) -> JsonValue:
-        """Return the cursor, which is a text or an integer."""
-        if cursor is None or (isinstance(cursor, str | int) and not isinstance(cursor, bool)):
-            return cursor
-        raise other_paging(self._declared.kind)
-
     def request(self, first: Request, cursor: JsonValue) -> Request:
-        """Return the first request with the cursor."""
+        """Return the first request with the cursor, which is a text or an integer."""
         parameter = self._declared.parameter
-        if parameter is None or not isinstance(cursor, str | int):
+        if parameter is None or cursor is None:
             return first
+        if not isinstance(cursor, str | int) or isinstance(cursor, bool):
+            raise other_paging(self._declared.kind)
         return with_parameter(first, self._declared.into, parameter, cursor)
 
     def after(self, cursor: JsonValue, reading: Reading) -> JsonValue:

@@ -23,7 +23,8 @@ from sluice.adapters.sources.rest.levels import at, level, planted
 from sluice.adapters.sources.rest.paging.cursors import LONGEST_CURSOR
 from sluice.adapters.sources.rest.paging.numbers import digest_of
 from sluice.adapters.sources.rest.paging.placing import with_parameter
-from sluice.adapters.sources.rest.paging.stops import StopRules, other_paging, stuck
+from sluice.adapters.sources.rest.paging.stops import StopRules, stuck
+from sluice.adapters.sources.rest.paging.stored import place_of, stored
 from sluice.adapters.sources.rest.reading import Reading
 from sluice.errors import AnswerUnusable
 from sluice.model.paging import Keyset
@@ -72,11 +73,6 @@ class KeysetPager:
         planted(tree, self._path, Raw)
         self._decoder = msgspec.json.Decoder(level(tree))
 
-    def resume(self, cursor: JsonValue) -> JsonValue:
-        """Return the cursor, which holds the last values."""
-        self._place(cursor)
-        return cursor
-
     def request(self, first: Request, cursor: JsonValue) -> Request:
         """Return the first request with the value."""
         value = self._place(cursor).value
@@ -88,19 +84,13 @@ class KeysetPager:
         """Return the value to go on with, unless nothing new has come, or a stop rule says that the page is the last."""
         place = self._place(cursor)
         following = self._following(place, [xxhash.xxh3_64_hexdigest(bytes(record)) for record in reading.records], reading)
-        stored: JsonValue = None if following is None else msgspec.to_builtins(following)
-        return stored
+        return None if following is None else stored(following)
 
     def guess(self, cursor: JsonValue) -> JsonValue:
         """Return None."""
 
     def _place(self, cursor: JsonValue) -> _Place:
-        if cursor is None:
-            return _Place(holds=self._declared.size)
-        try:
-            return msgspec.convert(cursor, _Place, strict=False)
-        except msgspec.ValidationError as exc:
-            raise other_paging(self._declared.kind) from exc
+        return place_of(cursor, _Place(holds=self._declared.size))
 
     def _following(self, place: _Place, hashes: Sequence[str], reading: Reading) -> _Place | None:
         more = self._rules.says_more(reading)

@@ -11,7 +11,8 @@ from pydantic import JsonValue
 from sluice.adapters.sources.http.endpoint import Endpoint
 from sluice.adapters.sources.http.request import Request
 from sluice.adapters.sources.rest.paging.cursors import LONGEST_CURSOR, gone_on, header_text
-from sluice.adapters.sources.rest.paging.stops import StopRules, other_paging
+from sluice.adapters.sources.rest.paging.stops import StopRules
+from sluice.adapters.sources.rest.paging.stored import other_paging
 from sluice.adapters.sources.rest.reading import Reading
 from sluice.errors import AnswerUnusable
 from sluice.model.auth import AuthSpec
@@ -33,15 +34,14 @@ class LinkPager:
         self._secret = auth.query if auth is not None and auth.kind == "api_key" else None
         self._rules = StopRules(declared, endpoint)
 
-    def resume(self, cursor: JsonValue) -> JsonValue:
-        """Return the cursor, which holds an address."""
-        if cursor is None or (isinstance(cursor, dict) and set(cursor) == {"url"} and isinstance(cursor["url"], str)):
-            return cursor
-        raise other_paging(self._declared.kind)
-
     def request(self, first: Request, cursor: JsonValue) -> Request:
         """Return the first request, made of the address."""
-        return first if cursor is None else replace(first, url=_url_of(cursor))
+        if cursor is None:
+            return first
+        url = _url_of(cursor)
+        if url is None:
+            raise other_paging(self._declared.kind)
+        return replace(first, url=url)
 
     def after(self, cursor: JsonValue, reading: Reading) -> JsonValue:
         """Return the answer's next address."""

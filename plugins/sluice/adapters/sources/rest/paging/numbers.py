@@ -1,7 +1,5 @@
 """Paging by page numbers, and none at all: the number asked for and the answer in; the next number out."""
 
-from typing import Final
-
 import msgspec
 import xxhash
 from pydantic import JsonValue
@@ -9,11 +7,10 @@ from pydantic import JsonValue
 from sluice.adapters.sources.http.endpoint import Endpoint
 from sluice.adapters.sources.http.request import Request
 from sluice.adapters.sources.rest.paging.placing import with_parameter
-from sluice.adapters.sources.rest.paging.stops import StopRules, other_paging, stuck
+from sluice.adapters.sources.rest.paging.stops import StopRules, stuck
+from sluice.adapters.sources.rest.paging.stored import other_paging, place_of, stored
 from sluice.adapters.sources.rest.reading import Reading
 from sluice.model.paging import PageNumber
-
-_NONE: Final = "none"
 
 
 class _Place(msgspec.Struct, frozen=True, tag_field="kind", tag="page", forbid_unknown_fields=True):
@@ -35,11 +32,6 @@ class PageNumberPager:
         self._declared = declared
         self._rules = StopRules(declared, endpoint)
 
-    def resume(self, cursor: JsonValue) -> JsonValue:
-        """Return the cursor, which holds a page's number."""
-        self._place(cursor)
-        return cursor
-
     def request(self, first: Request, cursor: JsonValue) -> Request:
         """Return the first request with the number."""
         return with_parameter(first, self._declared.into, self._declared.parameter, self._place(cursor).number)
@@ -59,24 +51,17 @@ class PageNumberPager:
         last = self._last(reading)
         if more is False or (more is None and self._is_over(place.number, seen, reading)):
             return None
-        following: JsonValue = msgspec.to_builtins(_Place(place.number + 1, seen, digest, last))
-        return following
+        return stored(_Place(place.number + 1, seen, digest, last))
 
     def guess(self, cursor: JsonValue) -> JsonValue:
         """Return the next number, unless the supplier has told that there is none."""
         place = self._place(cursor)
         if place.last is not None and place.number >= place.last:
             return None
-        following: JsonValue = msgspec.to_builtins(_Place(place.number + 1, last=place.last))
-        return following
+        return stored(_Place(place.number + 1, last=place.last))
 
     def _place(self, cursor: JsonValue) -> _Place:
-        if cursor is None:
-            return _Place(self._declared.first)
-        try:
-            return msgspec.convert(cursor, _Place)
-        except msgspec.ValidationError as exc:
-            raise other_paging(self._declared.kind) from exc
+        return place_of(cursor, _Place(self._declared.first))
 
     def _is_over(self, number: int, seen: int, reading: Reading) -> bool:
         pages, total = self._rules.number(reading, "pages"), self._rules.number(reading, "total")
@@ -94,15 +79,10 @@ class PageNumberPager:
 class SinglePager:
     """Asks once."""
 
-    def resume(self, cursor: JsonValue) -> JsonValue:
-        """Return the cursor, which is None: whatever goes on from somewhere was not written here."""
-        if cursor is not None:
-            raise other_paging(_NONE)
-        return cursor
-
     def request(self, first: Request, cursor: JsonValue) -> Request:
-        """Return the first request."""
-        del cursor
+        """Return the first request: whatever goes on from somewhere was not stored here."""
+        if cursor is not None:
+            raise other_paging("none")
         return first
 
     def after(self, cursor: JsonValue, reading: Reading) -> JsonValue:

@@ -18,7 +18,8 @@ from sluice.adapters.sources.http.endpoint import Endpoint
 from sluice.adapters.sources.http.request import Request
 from sluice.adapters.sources.rest.paging.numbers import digest_of, ignored
 from sluice.adapters.sources.rest.paging.placing import with_parameter
-from sluice.adapters.sources.rest.paging.stops import StopRules, other_paging, stuck
+from sluice.adapters.sources.rest.paging.stops import StopRules, stuck
+from sluice.adapters.sources.rest.paging.stored import place_of, stored
 from sluice.adapters.sources.rest.reading import Reading
 from sluice.model.paging import Offset
 
@@ -54,6 +55,9 @@ class _Place(msgspec.Struct, frozen=True, tag_field="kind", tag="offset", forbid
     """How many records there are, as far as the supplier tells."""
 
 
+_FIRST: Final = _Place()
+
+
 class OffsetPager:
     """Counts records."""
 
@@ -61,44 +65,27 @@ class OffsetPager:
         self._declared = declared
         self._rules = StopRules(declared, endpoint)
 
-    def resume(self, cursor: JsonValue) -> JsonValue:
-        """Return the cursor, which holds an offset."""
-        self._place(cursor)
-        return cursor
-
     def request(self, first: Request, cursor: JsonValue) -> Request:
         """Return the first request with the offset."""
-        return with_parameter(first, self._declared.into, self._declared.parameter, self._place(cursor).offset)
+        return with_parameter(first, self._declared.into, self._declared.parameter, place_of(cursor, _FIRST).offset)
 
     def after(self, cursor: JsonValue, reading: Reading) -> JsonValue:
         """Return the next offset, unless the page has no new record, or a stop rule says that it is the last."""
-        place = self._place(cursor)
+        place = place_of(cursor, _FIRST)
         hashes = [xxhash.xxh3_64_hexdigest(bytes(record)) for record in reading.records]
         if place.offset and place.overlap and set(place.tail).isdisjoint(hashes):
-            following = self._further_back(place, reading)
-        elif self._is_over(place, hashes, reading):
+            return stored(self._further_back(place, reading))
+        if self._is_over(place, hashes, reading):
             return None
-        else:
-            following = self._further(place, hashes, reading)
-        stored: JsonValue = msgspec.to_builtins(following)
-        return stored
+        return stored(self._further(place, hashes, reading))
 
     def guess(self, cursor: JsonValue) -> JsonValue:
         """Return the offset behind a full page, unless the supplier has told that there is none."""
-        place = self._place(cursor)
+        place = place_of(cursor, _FIRST)
         offset = place.offset + self._declared.size - self._declared.overlap
         if place.back or (place.total is not None and place.offset + self._declared.size >= place.total):
             return None
-        guessed: JsonValue = msgspec.to_builtins(_Place(offset, total=place.total))
-        return guessed
-
-    def _place(self, cursor: JsonValue) -> _Place:
-        if cursor is None:
-            return _Place()
-        try:
-            return msgspec.convert(cursor, _Place, strict=False)
-        except msgspec.ValidationError as exc:
-            raise other_paging(self._declared.kind) from exc
+        return stored(_Place(offset, total=place.total))
 
     def _is_over(self, place: _Place, hashes: Sequence[str], reading: Reading) -> bool:
         more = self._rules.says_more(reading)

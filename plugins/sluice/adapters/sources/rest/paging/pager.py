@@ -18,11 +18,11 @@ from sluice.model.source import RestSource
 class Pager(Protocol):
     """A way of paging. It remembers nothing: all there is to know stands in the cursor, which is what a shard keeps."""
 
-    def resume(self, cursor: JsonValue) -> JsonValue:
-        """Return a stored cursor as it is; raise `AnswerUnusable` for one of another way of paging."""
-
     def request(self, first: Request, cursor: JsonValue) -> Request:
-        """Return the request for the page behind a cursor, `first` being that for the first one (its cursor is None)."""
+        """Return the request for the page behind a cursor, `first` being that for the first one (its cursor is None).
+
+        Raises `AnswerUnusable` for a cursor that another way of paging has stored.
+        """
 
     def after(self, cursor: JsonValue, reading: Reading) -> JsonValue:
         """Return the cursor behind the page that was read; None: nothing follows. Raises a kind of `AnswerUnusable`."""

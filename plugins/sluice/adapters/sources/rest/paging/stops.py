@@ -87,11 +87,3 @@ class StopRules:
 def stuck(reading: Reading, what: str) -> CursorStuck:
     """Return the error for pages that would never end."""
     return CursorStuck(f"{reading.asked}: {what}", url=reading.answer.shown)
-
-
-def other_paging(kind: str) -> AnswerUnusable:
-    """Return the error for a stored cursor that another way of paging has written."""
-    return AnswerUnusable(
-        f"the shard's stored cursor was written for another kind of paging than {kind}: begin a new run, whose shards begin "
-        "with their first page"
-    )

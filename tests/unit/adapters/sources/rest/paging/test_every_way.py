@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluice.errors import AnswerUnusable
-from tests.unit.adapters.sources.rest.paging.listing import Listing, latest, pager, read_through
+from tests.unit.adapters.sources.rest.paging.listing import FIRST, Listing, latest, pager, read_through
 
 SIZE = 4
 WAYS: dict[str, dict[str, Any]] = {
@@ -62,15 +62,15 @@ def test_a_supplier_that_gives_smaller_pages_than_asked_for(count: int, holds: i
 def test_a_cursor_of_another_way_is_refused(way: dict[str, Any]) -> None:
     """What another way of paging has stored, since the spec was edited, is no place to go on from."""
     others: list[Any] = [{"kind": "none of these"}, ["x"], True, 1.5, {"url": 1}]
-    others += [pager(other).resume(None) or {"kind": other["kind"], "odd": 1} for other in WAYS.values()]
+    others += [{"kind": other["kind"], "odd": 1} for other in WAYS.values()]
     for cursor in others:
         with pytest.raises(AnswerUnusable, match="another kind of paging"):
-            pager(way).resume(cursor)
+            pager(way).request(FIRST, cursor)
 
 
 def test_a_text_is_no_place_but_for_cursors() -> None:
     """A plain text is what cursors in bodies and headers leave, and nobody else."""
     for way in ({"kind": "page"}, {"kind": "offset", "size": 2}, WAYS["keyset"], {"kind": "link"}, {"kind": "none"}):
         with pytest.raises(AnswerUnusable):
-            pager(way).resume("b")
-    assert pager(WAYS["body"]).resume("b") == "b"
+            pager(way).request(FIRST, "b")
+    assert pager(WAYS["body"]).request(FIRST, "b").query == {WAYS["body"]["parameter"]: "b"}
