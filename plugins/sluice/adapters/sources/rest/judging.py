@@ -14,6 +14,8 @@ _LIMITS: Final = frozenset({400, 403, 416, 422, 429})
 _EXPIRIES: Final = frozenset({400, 404, 422})
 
 _PLACE: Final = re.compile(r"paginat|offset|\bpages?\b|\bwindow\b|\bskip\b|first \d", re.IGNORECASE)
+_SURE_PLACE: Final = re.compile(r"paginat|\boffset|\bskip\b", re.IGNORECASE)
+"""What is left of it under 429: limits of manners speak of windows, and lead to pages, too."""
 _BOUND: Final = re.compile(
     r"limit|exceed|too (large|high|deep|big|far|great)|maxim|\bmax\b|at most|less than|only the first", re.IGNORECASE
 )
@@ -49,9 +51,11 @@ def judge_of(source: RestSource, request: Request) -> Judge:
 
 
 def _is_limit(said: str, status: int) -> bool:
-    if not (_PLACE.search(said) and _BOUND.search(said)):
+    if not _BOUND.search(said):
         return False
-    return status != HTTPStatus.TOO_MANY_REQUESTS or _PACE.search(said) is None
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
+        return bool(_SURE_PLACE.search(said)) and not _PACE.search(said)
+    return bool(_PLACE.search(said))
 
 
 def _is_expiry(said: str) -> bool:

@@ -47,6 +47,8 @@ def test_limits_of_pagination(status: int, said: str) -> None:
     [
         (OFFSET, 429, "Rate limit exceeded, see https://shop.test/page/limits", RateLimited),
         (OFFSET, 429, "too many requests", RateLimited),
+        (OFFSET, 429, "API limit exceeded. Upgrade on our pricing page", RateLimited),
+        (OFFSET, 429, "limit of 100 exceeded in this window, try again in 10 s", RateLimited),
         (OFFSET, 429, "offset limit: 100 per minute", RateLimited),
         (OFFSET, 400, "unknown parameter", SupplierRefused),
         (OFFSET, 404, "offset limit", SupplierRefused),
