@@ -40,6 +40,12 @@ def test_no_error_there(body: Any) -> None:
     assert accepted(body).body == (body if isinstance(body, bytes) else json.dumps(body).encode())
 
 
+def test_an_error_that_python_does_not_read() -> None:
+    """A number of thousands of digits is something, and no crash."""
+    with pytest.raises(AnswerFailed):
+        accepted(b'{"status": {"error": ' + b"7" * 5_000 + b"}}")
+
+
 def test_nobody_looks_where_the_spec_says_nothing() -> None:
     """Without the key an error body is an answer like others."""
     assert accepted({"status": {"error": "x"}}, None).body == b'{"status": {"error": "x"}}'
