@@ -80,8 +80,8 @@ def _spelled(keys: Sequence[str]) -> str:
 
 
 def _columns(objects: Sequence[dict[str, Any]], above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], list[Any]]]:
-    """Yield the paths below some objects, each with its values that are not null."""
-    for key in dict.fromkeys(key for record in objects for key in record):
+    """Yield the paths below some objects, each with its values that are not null; no field can have an empty key."""
+    for key in dict.fromkeys(key for record in objects for key in record if key):
         path = (*above, key)
         values = [value for record in objects if (value := record.get(key)) is not None]
         if len(path) < _DEPTH and _is_alike(values):

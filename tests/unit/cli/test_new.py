@@ -3,6 +3,7 @@
 import ast
 import io
 import json
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any, get_args
@@ -166,10 +167,20 @@ def test_what_was_seen_cannot_break_out_of_its_line() -> None:
     """A supplier's keys and values stand in comments and quotes."""
     record = json.dumps({"id": "a\nb: \u2028c", 'a.b": [': "# x", "évil: {": 1}, ensure_ascii=False).encode()
     plain = drafted_by("hotels", {"stage": "hotel-content"}, [], is_there=False)
-    draft = type(plain)(**{**vars(plain), "seen": tuple(proposals([record])), "notes": ("a\nb: c",)})
+    draft = replace(plain, seen=tuple(proposals([record])), notes=("a\nb: c",))
     with drafted(draft, STAGES) as include:
         spec = SpecFiles(include).sync("hotels")
     assert {field.keys for field in spec.fields} == {("id",), ('a.b": [',), ("évil: {",)}
+
+
+def test_keys_that_yaml_or_fields_do_not_take() -> None:
+    """A word that YAML reads as something else is quoted; what has no name, as the first column of many a CSV, is left out."""
+    record = json.dumps({"no": 1, "on": 2, "null": 3, "": 4, "below": {"": 5, "true": 6}}).encode()
+    plain = drafted_by("hotels", {"stage": "hotel-content", "key": ["no"], "version": "on"}, [], is_there=False)
+    with drafted(replace(plain, seen=tuple(proposals([record]))), STAGES) as include:
+        spec = SpecFiles(include).sync("hotels")
+    assert [field.keys for field in spec.fields] == [("no",), ("on",), ("null",), ("below", "true")]
+    assert (spec.object.key, spec.object.version) == (("no",), "on")
 
 
 def test_an_invalid_draft_is_told_by_line() -> None:

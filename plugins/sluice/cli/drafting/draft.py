@@ -60,7 +60,7 @@ class Column:
     @property
     def written(self) -> str:
         """The field in YAML, on one line."""
-        parts = [f"name: {self.name}"]
+        parts = [f"name: {_scalar(self.name)}"]
         if self.path != (self.name,):
             dotted = ".".join(self.path)
             parts.append(f"path: {json.dumps(list(self.path)) if any('.' in key for key in self.path) else _scalar(dotted)}")
