@@ -40,11 +40,10 @@ def draw_trial(console: Console, trial: Trial, requests: Sequence[dict[str, Any]
 def draw_requests(console: Console, requests: Sequence[dict[str, Any]]) -> None:
     """Draw what was asked of the supplier."""
     rows = [
-        [seen["method"], seen["address"], seen["status"] or seen["error"], seen["bytes"], seen["milliseconds"]]
+        # A status is a name, not a number.
+        [seen["method"], seen["address"], str(seen["status"] or seen["error"] or ""), seen["bytes"], seen["milliseconds"]]
         for seen in requests[:_REQUESTS_SHOWN]
     ]
-    # A status is a name, not a number.
-    rows = [[method, address, str(status or ""), *sizes] for method, address, status, *sizes in rows]
     if rows:
         console.print(table(["request", "address", "answer", "bytes", "ms"], rows, title="Requests"))
     if len(requests) > _REQUESTS_SHOWN:
