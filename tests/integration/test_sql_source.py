@@ -206,6 +206,19 @@ def test_a_page_is_bounded(warehouse: Warehouse) -> None:
         list(warehouse.source(query="select repeat('x', 1001) as id", policy=policy).pages(ALL))
 
 
+def test_a_page_of_many_rows_is_bounded_before_they_are_here(warehouse: Warehouse) -> None:
+    """Of a million rows no more are received than show that they are too large; the page of as many as fit is whole."""
+    policy = POLICY.model_copy(update={"max_body": 20_000})
+    large = warehouse.source(query="select n as id from generate_series(1, 1000000) n", size=99_000, policy=policy)
+    with pytest.raises(AnswerTooLarge, match=r"2000 rows have 2\d{4} bytes"):
+        list(large.pages(ALL))
+    sizes = [
+        page.records
+        for page in warehouse.source(query="select n as id from generate_series(1, 1601) n", size=800, policy=policy).pages(ALL)
+    ]
+    assert sizes == [800, 800, 1]
+
+
 def test_the_time_is_the_servers(warehouse: Warehouse) -> None:
     """The time of a page is not after what it shows."""
     source = warehouse.source(query="select clock_timestamp() as id")

@@ -27,6 +27,8 @@ T = TypeVar("T")
 _LONGEST_KEY: Final = 4096
 """Bytes; a key stands in the shard's row."""
 _LONGEST_SHOWN: Final = 60
+_ROWS_AT_ONCE: Final = 500
+"""Of a page with more rows, what is too large is seen before all of it is here."""
 
 Key = tuple[str, ...]
 
@@ -117,8 +119,7 @@ class _Reading:
             if self._snapshot is None:
                 self._snapshot = self.open(after)
             with told("FETCH", f"{size} rows of {self.source}") as answer:
-                # One row more than a page has tells whether another page follows.
-                rows = self._rows + self._snapshot.fetch(size + 1 - len(self._rows))
+                rows = self._fetched(self._snapshot)
                 answer.bytes = sum(len(row[0]) for row in rows)
         except SupplierUnavailable:
             self.close()
@@ -126,13 +127,31 @@ class _Reading:
         page, self._rows = rows[:size], rows[size:]
         last = self._last_key(rows, after)
         body = b"[" + b",".join(row[0] for row in page) + b"]"
-        if len(body) > self.policy.max_body:
-            raise AnswerTooLarge(
-                f"{self.source}: {len(page)} rows have {len(body)} bytes, and max_body of the stage is "
-                f"{self.policy.max_body}: lower source.size"
-            )
+        self._require_bounded(len(page), len(body))
         following = last if self._rows else None
         return Page(body, len(page), list(following) if following else None, self._snapshot.begun_at), following
+
+    def _fetched(self, snapshot: Snapshot) -> list[Row]:
+        """Return the rows of a page and, if there is one, another: it tells that a page follows."""
+        rows, number = list(self._rows), self.source.size + 1
+        size = sum(len(row[0]) for row in rows)
+        while len(rows) < number:
+            asked = min(number - len(rows), _ROWS_AT_ONCE)
+            some = snapshot.fetch(asked)
+            rows += some
+            if len(some) < asked:
+                break
+            if len(rows) < number:
+                size += sum(len(row[0]) for row in some)
+                self._require_bounded(len(rows), size)
+        return rows
+
+    def _require_bounded(self, rows: int, size: int) -> None:
+        if size > self.policy.max_body:
+            raise AnswerTooLarge(
+                f"{self.source}: {rows} rows have {size} bytes, and max_body of the stage is {self.policy.max_body}: "
+                "lower source.size"
+            )
 
     def close(self) -> None:
         """Let go what is open."""
