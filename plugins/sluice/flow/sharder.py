@@ -11,8 +11,10 @@ from sluice.flow.pinned_spec import pinned_spec
 from sluice.flow.shard_plans import all_shards, question_of
 from sluice.model.base import RunId
 from sluice.model.lifecycle import RunEvent, RunStatus, Step
-from sluice.model.run import Run
+from sluice.model.run import Mode, Run
 from sluice.model.shard import Shard, ShardPlan, some_of
+from sluice.model.sharding import FileShards
+from sluice.model.spec import SyncSpec
 from sluice.ports import Services
 
 log: Final = structlog.get_logger()
@@ -38,7 +40,7 @@ def plan_shards(services: Services, run_id: RunId) -> list[Shard]:
         if standing and spec.sharding is not None and spec.sharding.kind in _PLANNED_ONCE:
             return standing
         question = question_of(services, run)
-        plans = _wanted(all_shards(services, spec, question, entry.pulse.moved), run)
+        plans = _wanted(all_shards(services, spec, question, entry.pulse.moved), run, spec)
         marks = {plan.key: question.marks[plan.key] for plan in plans if plan.key in question.marks}
         shards = services.shards.plan(run, plans, marks)
         log.info(log_events.SHARDS_PLANNED, shards=len(shards), with_watermark=len(marks))
@@ -57,12 +59,14 @@ def _adopted(services: Services, entry: Entry) -> list[Shard]:
     return shards
 
 
-def _wanted(plans: list[ShardPlan], run: Run) -> list[ShardPlan]:
+def _wanted(plans: list[ShardPlan], run: Run, spec: SyncSpec) -> list[ShardPlan]:
     if not run.shards:
         return plans
     known = {plan.key for plan in plans}
     if unknown := [key for key in run.shards if key not in known]:
         there = some_of([plan.key for plan in plans]) or "none"
-        raise UsageInvalid(f"{run.sync} has no shard {some_of(unknown)}; its shards: {there}")
+        is_of_news = run.mode is Mode.INCREMENTAL and isinstance(spec.sharding, FileShards)
+        hint = " (files that are as they were published are shards of full runs alone)" if is_of_news else ""
+        raise UsageInvalid(f"{run.sync} has no shard {some_of(unknown)}; its shards: {there}{hint}")
     asked = set(run.shards)
     return [plan for plan in plans if plan.key in asked]

@@ -20,6 +20,7 @@ from tests.unit.flow.test_shard_plans import LISTED
 from tests.unit.flow.workshop import MAY, NORTH, RUN, Workshop, page, sync_spec
 
 SPRING = datetime(2024, 3, 20, tzinfo=UTC)
+FILES = {"kind": "files", "connection": "drop", "files": ["*.csv"], "format": "csv"}
 
 
 def test_plans_a_shard_for_each_value() -> None:
@@ -123,10 +124,17 @@ def test_a_list_that_cannot_be_had_plans_nothing() -> None:
     assert (workshop.memory.shards, workshop.memory.runs[RUN].status) == ({}, RunStatus.FAILED)
 
 
+def test_a_file_that_is_not_new_is_told_from_none() -> None:
+    """Who asks for it by name learns which runs have it."""
+    workshop = Workshop(spec=sync_spec(source=FILES, shards=None), finder=ListedShardFinder([]))
+    workshop.admit(mode=Mode.INCREMENTAL, shards=("a.csv",))
+    with pytest.raises(UsageInvalid, match=r"no shard a\.csv; its shards: none \(files that are as they were published"):
+        plan_shards(workshop.services, RUN)
+
+
 def test_a_run_with_nothing_new_has_succeeded() -> None:
     """An incremental run that finds no new file is over, and nobody waits for shards."""
-    files = {"kind": "files", "connection": "drop", "files": ["*.csv"], "format": "csv"}
-    workshop = Workshop(spec=sync_spec(source=files, shards=None), finder=ListedShardFinder([]))
+    workshop = Workshop(spec=sync_spec(source=FILES, shards=None), finder=ListedShardFinder([]))
     workshop.admit(mode=Mode.INCREMENTAL)
     for _ in range(2):
         assert plan_shards(workshop.services, RUN) == []
