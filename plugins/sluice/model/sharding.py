@@ -139,14 +139,12 @@ class WindowShards(_Sharding):
 
     def spans(self, start: datetime, end: datetime) -> list[tuple[datetime, datetime]]:
         """Return the half-open spans from `start` to `end`; the last ends there. Raises `ValueError` if they are too many."""
-        if (end - start) / self.every > MOST_SHARDS:
+        number = -((start - end) // self.every)
+        if number > MOST_SHARDS:
             raise ValueError(
                 f"from {start.isoformat()} to {end.isoformat()} there are more than {MOST_SHARDS} spans: raise every"
             )
-        edges = []
-        while start < end:
-            edges.append(start)
-            start += self.every
+        edges = [start + place * self.every for place in range(number)]
         return list(zip(edges, [*edges[1:], end], strict=True))
 
     def __str__(self) -> str:
