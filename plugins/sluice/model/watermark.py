@@ -47,7 +47,9 @@ class WatermarkSpec(Frozen):
     collation: Literal["binary", "numeric"] = Field(
         default="binary", description="how texts order: by their characters, or, if they are whole numbers, by their value"
     )
-    zone: str | None = Field(default=None, description="the time zone of instants that come without an offset; absent: UTC")
+    zone: str | None = Field(
+        default=None, description="the time zone of texts that come without an offset, and of dates; absent: UTC"
+    )
     lookback: Duration | Annotated[int, Field(ge=0, strict=True)] | None = Field(
         default=None, description="how far below the highest published value a run asks: a duration, or a whole number"
     )
