@@ -1,5 +1,6 @@
 """The source of a sync: where records come from, and how to ask for them."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Final, Literal
 
@@ -15,6 +16,9 @@ HOST_PATTERN: Final = r"^[^\s/@?#\\]+$"
 
 Templates = Iterator[tuple[tuple[str | int, ...], str]]
 """The texts of a source that are templates, each with its place below `source`."""
+
+_CODE: Final = re.compile(r"\{[{%].*?[}%]\}", re.DOTALL)
+"""What is rendered of a template; the rest is text, whatever stands in it."""
 
 _HTTP: Final = "Airflow connection of type http: scheme, host, port, login, extra headers"
 
@@ -36,12 +40,17 @@ class _Source(Frozen):
     @property
     def uses_window(self) -> bool:
         """Whether a window shapes what is asked of the supplier."""
-        return any("window" in text for _, text in self.templates())
+        return self._names("window")
 
     @property
     def tells_time_first(self) -> bool:
         """Whether the supplier's own time has to be known before the first request: a template uses it."""
-        return any("until" in text for _, text in self.templates())
+        return self._names("until")
+
+    def _names(self, name: str) -> bool:
+        """Whether a template has the name where it is more than text."""
+        code = (part for _, text in self.templates() for part in _CODE.findall(text))
+        return any(re.search(rf"(?<![.\w]){name}\b", part) for part in code)
 
 
 class DetailSpec(Frozen):

@@ -78,3 +78,19 @@ def test_shards_may_depend_on_a_window(shards: dict[str, Any], *, uses_window: b
     """Spans of time do, and what lists shards may; only spans leave open whether what they lack is gone."""
     spec = SyncSpec.model_validate({**MINIMAL, "shards": shards})
     assert (spec.uses_window, spec.tells_absence) == (uses_window, tells_absence)
+
+
+@pytest.mark.parametrize(
+    ("query", "uses_window", "tells_time_first"),
+    [
+        ("select * from windows where valid_until > {{ shard.window }} window w as (order by id)", False, False),
+        ("select * from items where at >= {{window.start}}", True, False),
+        ("select * from items {%- if until %} where at <= {{ until | string }} {%- endif %}", False, True),
+        ("select * from items where at >= {{ watermark\n  or window['start'] }}", True, False),
+    ],
+)
+def test_what_a_template_uses_is_no_matter_of_its_text(query: str, *, uses_window: bool, tells_time_first: bool) -> None:
+    """A word of the supplier's own language, or a shard's value, may be called like what Sluice knows."""
+    source = {"kind": "sql", "connection": "c", "query": query, "key": ["id"]}
+    spec = SyncSpec.model_validate({**MINIMAL, "source": source})
+    assert (spec.uses_window, spec.source.tells_time_first) == (uses_window, tells_time_first)
