@@ -67,6 +67,24 @@ def test_a_supplier_that_says_later_forever_comes_to_an_end(airflow: DrivenAirfl
     assert airflow.tries(DAG, run, FETCH, TOKYO) == 1
 
 
+def test_an_outage_is_not_waited_out_in_silence(airflow: DrivenAirflow, database: ConnectionInfo, supplier: Supplier) -> None:
+    """A supplier that fails and is left alone has `no_progress_timeout` to recover; then the task fails, and people are told."""
+    rest = (
+        "insert into sluice_state.breaker (host, stage, resting_until, reason) "
+        "values (%s, 'hotel-content', now() + interval '10 minutes', '503')"
+    )
+    with psycopg.connect(conninfo(database)) as state:
+        state.execute(rest, (f"{supplier.connection.host}:{supplier.connection.port}",))
+    run = airflow.trigger(DAG)
+    states = airflow.drive(DAG, run)
+    assert states[f"fetch[{TOKYO}]"] == "up_for_reschedule"
+    airflow.let_it_look_again(DAG, run, FETCH, TOKYO, began_ago=timedelta(minutes=16))
+    states = airflow.drive(DAG, run)
+    assert states[f"fetch[{TOKYO}]"] == "failed"
+    assert shard_of(DAG, run, "tokyo").failure
+    assert supplier.requests() == []
+
+
 def test_a_group_waits_as_one(airflow: DrivenAirflow, supplier: Supplier) -> None:
     """Once one shard is sent away no other of the group is asked for; all of them come in after the pause."""
     supplier.control(fail={"status": 503, "retry_after": 400})

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from sluice.errors import SluiceError, WaitedInVain
+from sluice.errors import RateLimited, SluiceError, WaitedInVain
 from sluice.guard.retries import due_at
 from sluice.model.base import RunId
 from sluice.model.scalars import spell_duration
@@ -14,9 +14,11 @@ from sluice.ports import Services
 
 @contextmanager
 def patience(services: Services, run_id: RunId, context: Any) -> Iterator[None]:
-    """Let waits for a supplier end in `WaitedInVain` once they would exceed the stage's `wait_timeout`.
+    """Let waits for a supplier end in `WaitedInVain` once they would exceed the stage's patience.
 
-    It counts from the first wait of the task on, whatever came in between: a supplier that says "later" forever has an end.
+    A supplier that asks for pauses gets up to `wait_timeout`, from the first wait of the task on, whatever came in between: one
+    that says "later" forever has an end. One that is left alone because it fails has `no_progress_timeout` to recover, from the
+    last checkpoint of the run on: whoever is on call hears of an outage.
     """
     try:
         yield
@@ -26,11 +28,21 @@ def patience(services: Services, run_id: RunId, context: Any) -> Iterator[None]:
         if due is None:
             raise
         stage = services.runs.get(run_id).stage
-        limit = services.policy(stage).wait_timeout
         began = context["ti"].get_first_reschedule_date(context) or now
-        if max(due, now) - began > limit:
+        if is_asked_for(error):
+            key, since = "wait_timeout", began
+        else:
+            key = "no_progress_timeout"
+            since = max([began, *(shard.progress_at for shard in services.shards.of(run_id) if shard.progress_at)])
+        limit = getattr(services.policy(stage), key)
+        if max(due, now) - since > limit:
             raise WaitedInVain(
-                f"no more than {spell_duration(limit)} is waited for a supplier in all (wait_timeout of stage {stage}), and "
-                f"the next try would be due at {due:%Y-%m-%dT%H:%M:%SZ}: {error.message}"
+                f"no more than {spell_duration(limit)} is waited for this supplier ({key} of stage {stage}), and the next try "
+                f"would be due at {due:%Y-%m-%dT%H:%M:%SZ}: {error.message}"
             ) from error
         raise
+
+
+def is_asked_for(error: SluiceError) -> bool:
+    """Whether it is the supplier who asks for the wait; else it is left alone because it fails."""
+    return isinstance(error, RateLimited) or bool(error.facts.get("is_asked_for"))

@@ -7,7 +7,7 @@ from typing import Final
 import structlog
 
 from sluice import log_events
-from sluice.errors import Fenced, OutcomeUnknown, Retryable, Scope, ShardsFailed, SluiceError
+from sluice.errors import Fenced, OutcomeUnknown, RateLimited, Retryable, Scope, ShardsFailed, SluiceError
 from sluice.guard.retries import due_at
 from sluice.model.base import RunId, ShardKey
 from sluice.model.lifecycle import ShardStatus
@@ -74,6 +74,8 @@ class _Pass:
         self.failed: dict[ShardKey, Exception] = {}
         self.pauses: list[datetime] = []
         """From when on suppliers may be asked again that asked for a pause, or are left alone."""
+        self.is_asked_for = False
+        """Whether one of the pauses is a supplier's own wish."""
 
     def work_on(self, key: ShardKey) -> None:
         """Work on a shard of this group, and remember its failure; what concerns the whole run is raised at once."""
@@ -103,6 +105,7 @@ class _Pass:
         due = due_at(error, datetime.now(UTC))
         if due is not None:
             self.pauses.append(due)
+            self.is_asked_for = self.is_asked_for or isinstance(error, RateLimited)
 
     def finish(self, shards: int, left: Sequence[ShardKey] = ()) -> None:
         """Raise `ShardsFailed` if any of so many shards failed, or was left for later; `until` if one of them has to wait."""
@@ -115,6 +118,7 @@ class _Pass:
             shards=[*self.failed, *left],
             is_retryable=bool(left) or any(_is_retryable(error) for error in self.failed.values()),
             until=min(self.pauses, default=None),
+            is_asked_for=self.is_asked_for,
         )
 
 
