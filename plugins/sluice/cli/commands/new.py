@@ -31,7 +31,9 @@ def new(
     version_field: Annotated[str | None, typer.Option(help="What orders the versions of an object: updated_at.")] = None,
     watermark: Annotated[str | None, typer.Option(help="What grows with every change; makes the sync incremental.")] = None,
     paging: Annotated[str | None, typer.Option(metavar="|".join(get_args(Paging)), help="rest: how to go on.")] = None,
-    shards: Annotated[str | None, typer.Option(metavar="|".join(get_args(Shards)), help="What to cut the sync into.")] = None,
+    shards: Annotated[
+        str | None, typer.Option(metavar="|".join(get_args(Shards)), help="What to cut the sync into; files are shards.")
+    ] = None,
     target: Annotated[str | None, typer.Option(help="The table to keep in step; default: public.NAME.")] = None,
     stage: Annotated[str | None, typer.Option(help="A stage of include/stages.yaml, or a new one; default: NAME.")] = None,
     schedule: Annotated[str | None, typer.Option(help='Cron in UTC or a preset: "@daily".')] = None,

@@ -24,16 +24,10 @@ _OF_KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "format": ("files",),
     "code": ("code",),
     "watermark": ("rest", "sql", "code"),
+    "shards": ("rest", "sql", "code"),
 }
 _WHERE: Final = "Where does the list of records stand, keys joined by dots?"
 _OR_ALL: Final = "(empty: it is all there is)"
-_SHARD_TEMPLATES: Final = {
-    "values": "-{{ shard.region }}",
-    "listed": "-{{ shard.region }}",
-    "ranges": "-{{ shard.start }}",
-    "windows": "-{{ shard.start[:10] }}",
-    "buckets": "-{{ shard.bucket }}",
-}
 
 
 class Asking:
@@ -46,34 +40,34 @@ class Asking:
     def text(self, name: str, question: str, default: str) -> str:
         """Return a text; one that is empty stands for nothing."""
         given = self._options.get(name)
-        if given is not None:
-            return str(given)
-        if not self._is_there:
-            return default
-        return str(typer.prompt(question, default=default, show_default=bool(default), err=True)).strip()
+        return self._asked(question, default) if given is None else str(given)
 
     def texts(self, name: str, question: str, default: str) -> tuple[str, ...]:
         """Return texts, which people write with commas between them."""
         given = self._options.get(name)
-        listed = given or self.text("", question, default).split(",")
+        listed = given or self._asked(question, default).split(",")
         return tuple(text.strip() for text in listed if text.strip()) or (default,)
 
     def choice(self, name: str, question: str, allowed: Sequence[str], default: str) -> Any:
         """Return one of some words; raise `UsageInvalid` if an option has another."""
         given = self._options.get(name)
         if given is None and self._is_there:
-            self._explain(name, allowed)
+            self._explain(name)
         while given is None:
-            written = self.text("", f"{question} ({', '.join(allowed)})", default)
+            written = self._asked(f"{question} ({', '.join(allowed)})", default)
             given = written if written in allowed else None
         if given not in allowed:
             raise UsageInvalid(f"--{name} {given!r} is not one of {', '.join(allowed)}")
         return given
 
-    def _explain(self, name: str, allowed: Sequence[str]) -> None:
+    def _asked(self, question: str, default: str) -> str:
+        if not self._is_there:
+            return default
+        return str(typer.prompt(question, default=default, show_default=bool(default), err=True)).strip()
+
+    def _explain(self, name: str) -> None:
         for word, meaning in MEANINGS.get(name, {}).items():
-            if word in allowed:
-                typer.echo(f"  {word:<9} {meaning}", err=True)
+            typer.echo(f"  {word:<9} {meaning}", err=True)
 
 
 def drafted_by(name: str, options: Options, declared_stages: Sequence[str], *, is_there: bool) -> Draft:
@@ -93,9 +87,9 @@ def drafted_by(name: str, options: Options, declared_stages: Sequence[str], *, i
         watermark = ask.text(
             "watermark", "Which field grows with every change, so that runs ask for news only? (empty: none)", ""
         )
-    shards: Shards = ask.choice("shards", "What is it to be cut into?", _shards_of(kind), "none")
-    if kind == "files":
-        place = {**place, "files": _files(place["files"], shards, is_given=bool(options.get("files")))}
+    shards: Shards = "none"
+    if kind in _OF_KINDS["shards"]:
+        shards = ask.choice("shards", "What is it to be cut into?", get_args(Shards), "none")
     return Draft(
         name=name,
         kind=kind,
@@ -134,18 +128,3 @@ def _place(name: str, kind: Kind, ask: Asking) -> dict[str, Any]:
             return {"format": form, "bucket": bucket or None, "files": files, "records": records}
         case "code":
             return {"code": ask.text("code", "Which class?", f"suppliers.{name.title().replace('_', '')}")}
-
-
-def _shards_of(kind: Kind) -> Sequence[str]:
-    return get_args(Shards) if kind == "files" else [shards for shards in get_args(Shards) if shards != "files"]
-
-
-def _files(files: Sequence[str], shards: str, *, is_given: bool) -> tuple[str, ...]:
-    """Return the names of files, which have to tell shards apart."""
-    template = _SHARD_TEMPLATES.get(shards)
-    if template is None or any("shard." in file for file in files):
-        return tuple(files)
-    if is_given:
-        raise UsageInvalid(f"with --shards {shards}, --files have to tell shards apart: hotels{template}.jsonl")
-    stems = [file.rpartition(".") for file in files]
-    return tuple(f"{stem.rstrip('*')}{template}.{form}" for stem, _, form in stems)

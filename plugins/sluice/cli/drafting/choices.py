@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 Kind = Literal["rest", "sql", "files", "code"]
 Paging = Literal["body", "next_url", "link", "header", "page", "offset", "keyset", "none"]
-Shards = Literal["none", "values", "listed", "ranges", "windows", "buckets", "files"]
+Shards = Literal["none", "values", "listed", "ranges", "windows", "buckets"]
 
 FORMATS: Final = ("jsonl", "json", "geojson", "csv", "parquet", "xml")
 """What files may hold."""
@@ -34,6 +34,5 @@ MEANINGS: Final[Mapping[str, Mapping[str, str]]] = {
         "ranges": "ranges of whole numbers, such as ids",
         "windows": "spans of time",
         "buckets": "shares of the keys, by a hash",
-        "files": "files, or parts of them",
     },
 }
