@@ -1,5 +1,6 @@
 """Whole runs whose source is a class of the team's own: its pages in; what becomes of the table, also when it fails, out."""
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +9,7 @@ from textwrap import dedent
 import pytest
 
 from sluice.flow.inline import run_inline
-from sluice.model.lifecycle import RunStatus
+from sluice.model.lifecycle import RunStatus, ShardStatus
 from sluice.model.run import Mode, Origin, Run, RunRequest
 from sluice.ports import ConnectionInfo
 from tests.support.stall import Stall, open_stall
@@ -52,9 +53,13 @@ def bring(stall: Stall) -> Run:
 
 
 def test_what_it_raises_costs_no_page_that_is_stored(stall: Stall, tmp_path: Path) -> None:
-    """An error that Sluice does not know ends the try; the next one goes on behind the last checkpoint."""
-    with pytest.raises(RuntimeError, match="nobody has thought of this"):
-        bring(stall)
+    """An error that Sluice does not know fails the shard; the next try goes on behind the last checkpoint."""
+    run = bring(stall)
+    (shard,) = stall.services.shards.of(run.id)
+    assert (run.status, shard.status) == (RunStatus.FAILED, ShardStatus.FAILED)
+    assert shard.failure is not None
+    assert shard.failure.error == "CodeFailed"
+    assert re.search(r"things_of_ours\.py:16: RuntimeError: nobody has thought of this", shard.failure.message)
     (tmp_path / "mended").touch()
     assert bring(stall).status is RunStatus.SUCCEEDED
     assert stall.prices() == {"k1": 0.125, "k2": 0.25, "k3": 0.375, "k4": 0.5}

@@ -3,6 +3,7 @@
 import importlib
 import os
 import sys
+import sysconfig
 import threading
 import traceback
 from collections.abc import Iterator
@@ -13,6 +14,11 @@ from typing import Any, Final
 from sluice.errors import SpecInvalid
 
 _IMPORTING: Final = threading.Lock()
+_OF_OTHERS: Final = (
+    *(sysconfig.get_path(kind) + os.sep for kind in ("stdlib", "platstdlib", "purelib", "platlib")),
+    os.fspath(Path(__file__).parents[1]) + os.sep,
+)
+"""Where code lies that no team has written for Sluice: what is installed, and Sluice itself."""
 
 
 def load(dotted: str, include: Path, place: str) -> Any:
@@ -35,9 +41,10 @@ def load(dotted: str, include: Path, place: str) -> Any:
 
 
 def where_raised(error: BaseException) -> str:
-    """Return the file and line of the team's code, or whatever code it was, that raised an error."""
+    """Return the file and line of the team's code in which an error arose, or of whatever code it was."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<frozen ")]
-    own = [frame for frame in frames if frame.filename not in (__file__, importlib.__file__)]
+    known = [frame for frame in frames if frame.filename not in (__file__, importlib.__file__)]
+    own = [frame for frame in known if not frame.filename.startswith(_OF_OTHERS)] or known
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
     return f"{own[-1].filename}:{own[-1].lineno}" if own else "before any line of it"

@@ -3,7 +3,7 @@
 import json
 import socket
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
@@ -14,8 +14,16 @@ from pydantic import JsonValue
 
 from sluice.adapters.sources.http.secrecy import Secrets
 from sluice.adapters.sources.telling import told
-from sluice.adapters.user_code import load
-from sluice.errors import AnswerTooLarge, AnswerUnusable, CursorStuck, SluiceError, SpecInvalid, SupplierUnavailable
+from sluice.adapters.user_code import load, where_raised
+from sluice.errors import (
+    AnswerTooLarge,
+    AnswerUnusable,
+    CodeFailed,
+    CursorStuck,
+    SluiceError,
+    SpecInvalid,
+    SupplierUnavailable,
+)
 from sluice.guard.restraint import Restraint
 from sluice.guard.retries import patiently
 from sluice.mapping.pages import PageSplitter
@@ -31,7 +39,7 @@ _LONGEST_SHOWN: Final = 60
 
 
 class CodeSource:
-    """Asks an instance of the class, a new one for each reading. What it raises that is no error of ours is let through."""
+    """Asks an instance of the class, a new one for each reading. What it raises that is no error of ours is a `CodeFailed`."""
 
     def __init__(
         self,
@@ -54,14 +62,19 @@ class CodeSource:
 
     def now(self) -> datetime | None:
         """Return the supplier's own time; None if the class has no `now`, or that does not tell."""
-        now = getattr(self._class(self._context), "now", None)
-        return None if now is None else self._aware(now(), "`now` has returned")
+        with self._named():
+            now = getattr(self._class(self._context), "now", None)
+            return None if now is None else self._aware(now(), "`now` has returned")
 
     def pages(self, request: PageRequest) -> Iterator[Page]:
         """Yield the pages behind `request.cursor`, in order, until nothing follows.
 
         Each is checked before it is yielded: a cursor that would lead back raises `CursorStuck`.
         """
+        with self._named():
+            yield from self._checked(request)
+
+    def _checked(self, request: PageRequest) -> Iterator[Page]:
         pages = self._class(self._context).pages(request)
         seen = {_mark_of(self._spelled(request.cursor))}
         with closing(pages) if hasattr(pages, "close") else nullcontext():
@@ -79,6 +92,20 @@ class CodeSource:
                 seen.add(_mark_of(cursor))
                 yield page
 
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Give what the class raises a name, so that it is the shard's failure and stops no other."""
+        try:
+            yield
+        except SluiceError:
+            raise
+        except Exception as exc:  # noqa: BLE001  only the team could say which there are
+            raise CodeFailed(f"{self._source.code} failed at {where_raised(exc)}: {self._told(exc)}") from None
+
+    def _told(self, error: Exception) -> str:
+        """Return what an error says. It is shown without itself: its message and its causes may hold a secret."""
+        return self._secrets.hide(f"{type(error).__name__}: {error}")
+
     def _ask(self, call: Callable[[], T]) -> T:
         def once() -> T:
             with told("CALL", self._source.code):
@@ -89,9 +116,7 @@ class CodeSource:
                 except Exception as exc:
                     if not _is_of_connection(exc):
                         raise
-                    # Without the error itself, whose message and whose causes may hold a secret of the connection.
-                    said = self._secrets.hide(f"{type(exc).__name__}: {exc}")
-                    raise SupplierUnavailable(f"{self._source.code}: {said}") from None
+                    raise SupplierUnavailable(f"{self._source.code}: {self._told(exc)}") from None
 
         within = min(self._policy.timeouts.step, self._policy.no_progress_timeout)
         return patiently(lambda: self._restraint.ask(once), self._policy.retry, within)

@@ -14,7 +14,15 @@ from uuid import UUID
 import pytest
 
 from sluice.adapters.sources.code import CodeSource
-from sluice.errors import AnswerTooLarge, AnswerUnusable, CursorStuck, SluiceError, SpecInvalid, SupplierUnavailable
+from sluice.errors import (
+    AnswerTooLarge,
+    AnswerUnusable,
+    CodeFailed,
+    CursorStuck,
+    SluiceError,
+    SpecInvalid,
+    SupplierUnavailable,
+)
 from sluice.guard.restraint import Restraint
 from sluice.model import source as declared
 from sluice.model.stage import RetryPolicy, StagePolicy
@@ -156,13 +164,30 @@ def test_its_host_is_that_of_other_sources(tmp_path: Path) -> None:
     assert hosts == ["shop.test:8080", "own_host.Own"]
 
 
-def test_what_it_raises_is_let_through(written: Written) -> None:
-    """Nobody but the team can say what it means, and it is not tried again."""
-    asking = yielding("Page.of([self.context.ask(lambda: 1 / 0)])")
-    with pytest.raises(ZeroDivisionError):
-        list(written(asking).pages(ALL))
-    with pytest.raises(ZeroDivisionError):
-        list(written(yielding("1 / 0")).pages(ALL))
+@pytest.mark.parametrize(
+    "page",
+    ["1 / 0", "Page.of([self.context.ask(lambda: 1 / 0)])", "__import__('decimal').Decimal(1) / 0", "self.context.connect"],
+)
+def test_what_it_raises_is_told_with_its_line(written: Written, page: str) -> None:
+    """Nobody but the team can say what it means, so it is tried again by no one but Airflow."""
+    with pytest.raises(CodeFailed, match=r"^own_source_0_\d+\.Own failed at .*/own_source_0_\d+\.py:6: \w+: "):
+        list(written(yielding(page)).pages(ALL))
+
+
+def test_what_it_raises_shows_no_secret(written: Written) -> None:
+    """Neither in what is said of it, nor in the errors behind it; wherever it comes from."""
+    text = """
+        class Own:
+            def __init__(self, context):
+                raise KeyError(context.connection.password)
+
+            def pages(self, request):
+                return []
+        """
+    for asked in (lambda source: source.now(), lambda source: list(source.pages(ALL))):
+        with pytest.raises(CodeFailed, match=r"py:4: KeyError: '\*\*\*'$") as raised:
+            asked(written(text))
+        assert "canary" not in "".join(format_exception(raised.value))
 
 
 WRONG: list[tuple[list[str], type[SluiceError], str]] = [
