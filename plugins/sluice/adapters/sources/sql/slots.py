@@ -13,7 +13,7 @@ from sluice.mapping.buckets import bucket_of
 from sluice.model.sharding import BucketShards
 
 _SLOTS: Final = 65_536
-"""As many as two bytes tell apart, and several for each bucket where there are as many as there may be."""
+"""As many as two bytes tell apart: about six for each bucket where there are as many as there may be."""
 
 
 def in_bucket(key: Sequence[str], bucket: int, buckets: BucketShards) -> Fragment:
