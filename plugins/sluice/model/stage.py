@@ -69,7 +69,7 @@ class StagePolicy(Frozen):
         default="15m", validate_default=True, description="a step that came no further for so long gives its request up"
     )
     wait_timeout: Positive = Field(
-        default="12h", validate_default=True, description="how long is waited for another run of the request, or for a supplier who asks for it"
+        default="12h", validate_default=True, description="how long another run of the request, or a supplier, is waited for"
     )
     result_ttl: Duration = Field(
         default="0s", validate_default=True, description="a request asked again within this gets the result it had; 0s: never"
