@@ -106,6 +106,33 @@ def test_reading_goes_on_behind_any_key(warehouse: Warehouse, kind: str, values:
     assert cursor is None
 
 
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"table": "things"},
+        {"table": "pairs", "key": ["one", "id"]},
+        {"table": "seen"},
+        {"table": None, "query": "select * from things"},
+    ],
+)
+def test_a_row_without_a_key_is_never_gone_past(warehouse: Warehouse, keys: dict[str, Any]) -> None:
+    """It is an error also where reading goes on behind a key, which nulls do not compare with."""
+    warehouse.run(
+        "create table things (one int default 1, id int unique)",
+        "create table pairs (one int not null, id int, unique (one, id))",
+        "create view seen as select * from things",
+        "insert into things (id) values (1), (2), (null)",
+        "insert into pairs values (1, 1), (2, 2), (2, null)",
+    )
+    source = warehouse.source(size=1, **keys)
+    first = next(source.pages(ALL))
+    with pytest.raises(AnswerUnusable, match=r"id of source\.key is null"):
+        list(source.pages(replace(ALL, cursor=first.cursor)))
+    behind_all_keys = ["2"] * len(keys.get("key", ["id"]))
+    with pytest.raises(AnswerUnusable, match=r"id of source\.key is null"):
+        list(source.pages(replace(ALL, cursor=behind_all_keys)))
+
+
 def test_what_is_read_stands_still(warehouse: Warehouse) -> None:
     """Rows that are changed, removed or added while a shard is read are as they were when its reading began."""
     warehouse.run(

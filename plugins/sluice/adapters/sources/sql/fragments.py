@@ -52,16 +52,24 @@ def column_of(name: str) -> str:
     return f"{ROW}.{quoted(name)}"
 
 
-def in_order(relation: Fragment, key: Iterable[str], conditions: Iterable[Fragment], after: Iterable[str] | None) -> Fragment:
+def in_order(
+    relation: Fragment,
+    key: Iterable[str],
+    conditions: Iterable[Fragment],
+    after: Iterable[str] | None,
+    nullable: Iterable[str] = (),
+) -> Fragment:
     """Return what selects the rows of a relation behind a key, in the order of it: each as JSON, with its key as texts.
 
-    Keys are compared as they are ordered: by the types and the collations that their columns have.
+    Keys are compared as they are ordered: by the types and the collations that their columns have. A null in one that is
+    `nullable` compares with nothing, and stands at the end: such a row is behind every key, so that somebody sees it.
     """
     columns = [column_of(name) for name in key]
     wanted = list(conditions)
     if after is not None:
         marks = ", ".join(MARK for _ in columns)
-        wanted.append(Fragment(f"({', '.join(columns)}) > ({marks})", tuple(after)))
+        behind = [f"({', '.join(columns)}) > ({marks})", *(f"{column_of(name)} is null" for name in nullable)]
+        wanted.append(Fragment(f"({' or '.join(behind)})", tuple(after)))
     where = joined(" and ", wanted)
     return joined(
         "",

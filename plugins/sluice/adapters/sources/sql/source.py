@@ -82,11 +82,12 @@ class SqlSource:
             if self._query is not None:
                 query = self._query.rendered(request)
                 relation = Fragment(f"(\n{query.text}\n)", query.values)
-                snapshot.declare(in_order(relation, self._source.key, [], after), query.as_sent)
+                snapshot.declare(in_order(relation, self._source.key, [], after, self._source.key), query.as_sent)
             else:
                 table = find_table(snapshot, self._source.table or "", self._source.key)
                 conditions = list(wanted(table, self._source, self._sync, request)) if self._sync else []
-                snapshot.declare(in_order(table.relation, self._source.key, conditions, after))
+                nullable = [name for name in self._source.key if table.columns[name].may_be_null]
+                snapshot.declare(in_order(table.relation, self._source.key, conditions, after, nullable))
         except BaseException:
             snapshot.close()
             raise

@@ -26,6 +26,7 @@ class Column:
     """What sort of type it is, by Postgres' own letters: `S` for texts, `N` for numbers, `D` for dates and instants."""
     base: str
     """The type that a domain is made of; else the type itself."""
+    may_be_null: bool
 
 
 @dataclass(frozen=True)

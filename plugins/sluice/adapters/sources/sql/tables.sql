@@ -9,12 +9,14 @@ where
     and case when %(schema)s::text is null then pg_table_is_visible(c.oid) else n.nspname = %(schema)s end
 
 -- name: columns
--- The columns of a table: the type of each, without its length; what sort of type that is; and the one it is made of.
+-- The columns of a table: the type of each, without its length; what sort of type that is; the one it is made of; and whether
+-- nothing forbids a null.
 select
     a.attname as name,
     format_type(a.atttypid, -1) as type,
     t.typcategory::text as category,
-    coalesce(nullif(t.typbasetype, 0), t.oid)::regtype::text as base
+    coalesce(nullif(t.typbasetype, 0), t.oid)::regtype::text as base,
+    not a.attnotnull as may_be_null
 from pg_catalog.pg_attribute a
 join pg_catalog.pg_type t on t.oid = a.atttypid
 where a.attrelid = %(id)s and a.attnum > 0 and not a.attisdropped
