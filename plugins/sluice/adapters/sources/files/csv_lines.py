@@ -94,7 +94,7 @@ class CsvLines:
         for line, begin, end in self._lines(window):
             values = self._values(_decoded(line))
             if values is None:
-                raw = as_text(b"text behind a closing quote, or a quote that does not close, in the line: " + line)
+                raw = as_text(b"text behind a closing quote in the line: " + line)
             elif len(values) != len(columns):
                 raw = as_text(b"%d values for %d columns in the line: %s" % (len(values), len(columns), line))
             else:
@@ -107,9 +107,9 @@ class CsvLines:
             found = self._line.match(window.data, window.at)
             if found is None and window.more():
                 continue
-            if found is None:
-                found = self._last.match(window.data, window.at)
-            stop = found.end() if found else len(window.data)
+            if found is None and (found := self._last.match(window.data, window.at)) is None:
+                window.refuse("a line begins with a quote in it that does not close")
+            stop = found.end()
             line = window.data[window.at : stop].removesuffix(b"\n").removesuffix(b"\r")
             begin = window.place
             window.require_small(len(line))
