@@ -1,9 +1,10 @@
 """Paging by the value of a field that answers are ordered by: the value asked with and the answer in; the next one out.
 
 A supplier that takes the value as inclusive repeats the last record. One that takes it as exclusive does not, and leaves out
-the other records of the same value that did not fit on the page. So where a full page is followed by one that does not begin
-with its last value, the value before that is asked with: it brings whatever was left out, and shows which kind of supplier it
-is. An exclusive one is asked with the value before the last from then on.
+the other records of the same value that did not fit on the page. So where a page is followed by one that does not begin with
+its last value, the value before that is asked with: it brings whatever was left out, and shows which kind of supplier it is.
+An exclusive one is asked with the value before the last from then on. How many records were asked for proves nothing, as many
+suppliers give fewer: a page is known to have been full if something follows it.
 """
 
 import json
@@ -32,8 +33,8 @@ from sluice.model.paging import Keyset
 _VALUES: Final = b'"-0123456789'
 """What a text or a number begins with."""
 
-_SMALLEST: Final = 2
-"""Records on a page; one that holds fewer brings nothing beside its last record."""
+_VALUES_KNOWN: Final = 2
+"""Of the last page: its last value, and the one before it."""
 
 
 class _Place(msgspec.Struct, frozen=True, tag_field="kind", tag="keyset", forbid_unknown_fields=True):
@@ -54,7 +55,7 @@ class _Place(msgspec.Struct, frozen=True, tag_field="kind", tag="keyset", forbid
     records: int = 0
     """Of the last page."""
     holds: int = 0
-    """How many records make a full page; less than declared where pages turned out smaller."""
+    """How many records make a full page: as many as declared, or as those had that something followed."""
 
     @property
     def value(self) -> str:
@@ -97,7 +98,9 @@ class KeysetPager:
         begins = self._value_of(reading.records[0]) if reading.records else ""
         is_full = len(hashes) >= place.holds
         is_new = not set(hashes) <= set(place.known)
-        if self._may_miss(place, begins):
+        if is_new and place.high and not place.asks_low:
+            place = replace(place, holds=place.records)
+        if self._may_miss(place, begins, reading):
             return replace(place, asks_low=True)
         if is_full and (not is_new or (digest_of(reading) == place.digest and not place.asks_low)):
             if place.asks_low and begins == place.low:
@@ -111,17 +114,16 @@ class KeysetPager:
             return None
         return self._gone_on(place, begins, hashes, reading)
 
-    def _may_miss(self, place: _Place, begins: str) -> bool:
-        """Whether records of the last value may have been left out: the page was full, and none of them comes again."""
-        if place.asks_low or place.is_checked or not place.high:
+    def _may_miss(self, place: _Place, begins: str, reading: Reading) -> bool:
+        """Whether records of the last value may have been left out: none of them comes again, and it shows to ask for them."""
+        if place.asks_low or place.is_checked or begins == place.high:
             return False
-        return place.records >= place.holds and begins != place.high
+        return bool(place.low or (place.high and reading.records))
 
     def _gone_on(self, place: _Place, begins: str, hashes: Sequence[str], reading: Reading) -> _Place:
         values = list(self._values_from_the_end(reading))
         high = values[0] if values else ""
         low = next((value for value in values if value != high), place.low if high == place.high else place.high)
-        was_short = place.high != "" and place.records < place.holds and not place.asks_low
         return _Place(
             high=high,
             low=low,
@@ -129,7 +131,7 @@ class KeysetPager:
             known=tuple(hashes[-len(values) :]),
             digest=digest_of(reading),
             records=len(hashes),
-            holds=max(_SMALLEST, place.records) if was_short else place.holds,
+            holds=max(place.holds, len(hashes)),
         )
 
     def _values_from_the_end(self, reading: Reading) -> Iterator[str]:
@@ -140,7 +142,7 @@ class KeysetPager:
             if not value and not seen:
                 raise self._no_value(record, reading)
             seen.add(value)
-            if not value or len(seen) > _SMALLEST:
+            if not value or len(seen) > _VALUES_KNOWN:
                 return
             yield value
 

@@ -52,10 +52,18 @@ def test_offsets_miss_nothing(number: int, overlap: int, changes: list[list[tupl
     assert {record["id"]: record for record in listing.records}.items() <= came.items()
 
 
-@given(number=st.integers(FEWEST, 25), ties=st.integers(1, 2), exclusive=st.booleans(), changes=CHANGES)
-def test_keysets_miss_nothing(number: int, ties: int, exclusive: bool, changes: list[list[tuple[str, int]]]) -> None:
-    """So does a keyset, whether the supplier takes the value as inclusive or exclusive."""
-    listing = Listing(things(number, ties), SIZE, is_exclusive=exclusive)
+@given(
+    number=st.integers(FEWEST, 25),
+    ties=st.integers(1, 2),
+    holds=st.integers(3, SIZE),
+    exclusive=st.booleans(),
+    changes=CHANGES,
+)
+def test_keysets_miss_nothing(
+    *, number: int, ties: int, holds: int, exclusive: bool, changes: list[list[tuple[str, int]]]
+) -> None:
+    """So does a keyset, whether the supplier takes the value as inclusive or exclusive, and however many records it gives."""
+    listing = Listing(things(number, ties), holds, is_exclusive=exclusive)
     came = latest(read_through(KEYSET, listing, between=changing(listing, changes)))
     assert {record["id"]: record for record in listing.records}.items() <= came.items()
 
@@ -112,6 +120,12 @@ def test_more_ties_than_a_page_holds(exclusive: bool) -> None:
     listing = Listing([{"id": name, "at": 1} for name in "ABC"] + [{"id": "D", "at": 2}], 2, is_exclusive=exclusive)
     with pytest.raises(CursorStuck, match=r"raise source\.cursor\.size"):
         read_through(KEYSET | {"size": 2}, listing)
+
+
+def test_ties_across_pages_that_are_smaller_than_asked_for() -> None:
+    """Three records came of a hundred that were asked for: that the list goes on shows that there were no more than fit."""
+    listing = Listing(things(7, ties=2), 3, is_exclusive=True)
+    assert sorted(latest(read_through(KEYSET | {"size": 100}, listing))) == list(range(7))
 
 
 def test_ties_that_no_page_holds_though_it_was_declared_to() -> None:
