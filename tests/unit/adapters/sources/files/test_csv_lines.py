@@ -140,7 +140,7 @@ def test_empty_files_have_no_records() -> None:
 @pytest.mark.parametrize("part", [1, 1000])
 def test_a_quote_that_never_closes_is_no_bad_line(rest: bytes, part: int) -> None:
     """The file is cut short, or nobody can tell where the next line begins: what follows is no single record to reject."""
-    with pytest.raises(FileUnreadable, match="at byte 8 .* quote"):
+    with pytest.raises(FileUnreadable, match=r"at byte 8 .* quote"):
         raws_of(b"a,b\n1,2\n" + rest, CSV, part=part)
 
 
