@@ -65,8 +65,10 @@ class Handle:
         stop = size if end is None or (size is not None and size < end) else end
         place, failures = start, 0
         while stop is None or place < stop:
+            is_open = False
             try:
                 with self.storage.open(self.file, place, end) as parts:
+                    is_open = True
                     for part in parts:
                         if stop is not None:
                             part = part[: stop - place]  # noqa: PLW2901  more than was asked for is nobody's
@@ -74,6 +76,8 @@ class Handle:
                         failures = 0
                         yield part
             except SupplierUnavailable as error:
+                if not is_open:
+                    raise  # whoever opens has been as patient as may be, and may have been asked for a pause
                 lost = error
             else:
                 if stop is None or place >= stop:
