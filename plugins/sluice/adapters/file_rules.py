@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from sluice.adapters.spec_draft import Draft
+from sluice.adapters.spec_draft import Draft, known_names
+from sluice.adapters.spec_templates import inspect_template
 from sluice.adapters.yaml_positions import Problem
 from sluice.model.source import FilesSource
 
@@ -17,7 +18,8 @@ def broken_rules(draft: Draft) -> Iterator[Problem]:
     for number, name in enumerate(source.files):
         if source.bucket is None and "*" in name:
             yield Problem(("source", "files", number), "uses *, but over HTTP nothing is listed: name each file")
-        if "shard." in name and (shards is None or shards.kind == "files"):
+        uses = inspect_template(name, known_names(draft)).uses
+        if shards is not None and shards.kind == "files" and any(use.startswith("shard.") for use in uses):
             yield Problem(("source", "files", number), "uses {{ shard.file }}, but it is what names the files")
     if source.bucket is not None and source.auth is not None:
         yield Problem(_AUTH, "is for HTTP: what proves who asks S3 are login and password of the connection")

@@ -32,7 +32,8 @@ def problems(folder: Path, source: dict[str, Any], **changes: Any) -> list[str]:
     ("source", "changes", "found"),
     [
         ({"files": ["/hotels-*.jsonl"]}, {}, "source.files[0]: uses *, but over HTTP nothing is listed"),
-        ({"files": ["/{{ shard.file }}"]}, {}, "source.files[0]: uses"),
+        ({"files": ["/{{ shard.file }}"]}, {}, "source.files[0]: uses the unknown name 'shard.file'"),
+        ({"files": ["/{{ shard.file }}"]}, {"shards": SPLIT}, "source.files[0]: uses {{ shard.file }}, but it is what names"),
         ({"bucket": "b", "auth": {"kind": "none"}}, {}, "source.auth: is for HTTP"),
         ({"bucket": "b", "allow_hosts": ["cdn"]}, {}, "source.allow_hosts: is for HTTP"),
         ({"format": "json"}, {"shards": SPLIT}, "shards.split: such files are read as a whole"),
@@ -50,6 +51,7 @@ def test_says_what_cannot_be_meant(tmp_path: Path, source: dict[str, Any], chang
     ("source", "changes"),
     [
         ({}, {}),
+        ({"files": ["/shard.jsonl"]}, {"shards": SPLIT}),
         ({"bucket": "b", "files": ["in/*.csv"], "format": {"kind": "csv", "quote": None}}, {"shards": SPLIT}),
         ({"format": "parquet"}, {"shards": SPLIT}),
         ({"files": ["/{{ shard.region }}.jsonl"]}, {"shards": {"kind": "values", "name": "region", "values": ["a", "b"]}}),
