@@ -31,6 +31,7 @@ class Secrets:
         self._others = (*others, *(name for name in names if len(name) >= _SHORTEST_TELLING))
         self._lasting: set[str] = set()
         self._passing: deque[str] = deque(maxlen=_MOST_PASSING)
+        self._ways: dict[str, tuple[str, ...]] = {}
         self._spelled: tuple[str, ...] = ()
         self._telling: tuple[str, ...] = ()
         short = [name for name in names if len(name) < _SHORTEST_TELLING]
@@ -52,9 +53,10 @@ class Secrets:
 
     def _spell(self) -> None:
         known = (*self._lasting, *self._passing)
-        spelled = {way for value in (*known, *self._others) for way in _ways(value)}
-        self._spelled = tuple(sorted(spelled, key=len, reverse=True))
-        self._telling = tuple(way for value in known if len(value) >= _SHORTEST_TELLING for way in _ways(value))
+        # What is known already is not spelled again: each request may bring a new signature.
+        self._ways = {value: self._ways.get(value) or tuple(_ways(value)) for value in (*known, *self._others)}
+        self._spelled = tuple(sorted({way for ways in self._ways.values() for way in ways}, key=len, reverse=True))
+        self._telling = tuple(way for value in known if len(value) >= _SHORTEST_TELLING for way in self._ways[value])
 
     @property
     def longest(self) -> int:
