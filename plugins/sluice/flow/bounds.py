@@ -5,7 +5,7 @@ when the shard was begun, less the margin: what was changed by then is sure to b
 """
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import structlog
@@ -18,6 +18,10 @@ from sluice.model.spec import SyncSpec
 from sluice.ports import Clock, Page, PageRequest, Source
 
 log: Final = structlog.get_logger()
+
+_EARLIEST: Final = datetime(1000, 1, 1, tzinfo=UTC)
+_LATEST: Final = datetime(9999, 1, 1, tzinfo=UTC)
+"""A supplier's clock may show anything; what is reckoned from it must not leave the calendar."""
 
 
 @dataclass
@@ -43,7 +47,7 @@ class Bounds:
                 log.warning(log_events.WATERMARK_UNUSABLE, watermark=low)
                 low = None
         if watermark is not None and self.until is None and self.spec.source.tells_time_first:
-            self.until = (source.now() or self.run.created_at) - watermark.margin
+            self.until = self._sensible(source.now()) - watermark.margin
         # Only where what does not come says nothing: a full run that left out what has just changed would take it for gone.
         is_bounded = self.run.mode is Mode.INCREMENTAL and window is None
         return PageRequest(
@@ -61,9 +65,13 @@ class Bounds:
         if watermark is None:
             return
         if self.until is None:
-            self.until = (page.supplied_at or self.run.created_at) - watermark.margin
+            self.until = self._sensible(page.supplied_at) - watermark.margin
         # A clock of our own may be behind the supplier's, and nothing comes from before the beginning.
-        self.supplied_at = page.supplied_at or max(self.until, self.clock.now())
+        self.supplied_at = self._sensible(page.supplied_at or max(self.until, self.clock.now()))
+
+    def _sensible(self, told: datetime | None) -> datetime:
+        """Return the supplier's time; the run's beginning where it does not tell."""
+        return max(_EARLIEST, min(told or self.run.created_at, _LATEST))
 
     @property
     def columns(self) -> dict[str, Any]:

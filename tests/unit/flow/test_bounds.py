@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from sluice.flow.bounds import Bounds
+from sluice.mapping.watermarks import ChunkMarks, mark_order
 from sluice.model.base import RunId, ShardKey, Token
+from sluice.model.fields import FieldSpec
 from sluice.model.lifecycle import ShardStatus
 from sluice.model.run import Mode, Run, Window
 from sluice.model.shard import Shard
@@ -94,6 +96,25 @@ def test_only_what_asks_for_news_is_bounded_above(run: Run) -> None:
     """A full run that left out what has just changed would take it for gone; a window has an end of its own."""
     bounds, request = begun(spec_of("{{ watermark }}{{ until }}"), Told(TOLD), run)
     assert (request.until, bounds.until) == (None, TOLD)
+
+
+@pytest.mark.parametrize("told", [datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)])
+def test_a_clock_may_stand_at_either_end_of_the_calendar(told: datetime) -> None:
+    """What is reckoned from it, by whatever time zone, stays within."""
+    for kind in (
+        {"margin": "5m"},
+        {"type": "date", "zone": "Pacific/Kiritimati"},
+        {"type": "instant", "zone": "Europe/Berlin"},
+    ):
+        field = {"name": "updated_at", "type": "timestamptz" if "type" not in kind else "text"}
+        spec = spec_of("{{ watermark }}{{ until }}", **kind)
+        spec = spec.model_copy(update={"fields": (*(f for f in spec.fields if f.name != "updated_at"), FieldSpec(**field))})
+        bounds, request = begun(spec, Told(told))
+        bounds.take(page(told))
+        order = mark_order(spec)
+        assert order is not None
+        assert order.is_mark(str(request.until))
+        assert ChunkMarks(order, bounds.until, bounds.supplied_at).postdated is None
 
 
 def test_the_watermark_is_lowered() -> None:
