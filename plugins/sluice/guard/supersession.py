@@ -7,7 +7,8 @@ no less. Whatever the older review would have published, the newer one has looke
 - An incremental run looks at what changed since its watermarks. It covers an incremental run of the same shards as long as
   those have not moved: then it has seen the same changes, and later ones.
 - A run over a window covers nothing: what lies outside was not asked for. Nor does one that has lost a shard.
-- A run that took nothing in where the older took something in covers nothing: that is an outage, and no newer state of things.
+- A run that took nothing in where the older took something in covers nothing: that is an outage, or a mistake in the
+  spec of a replay, and no newer state of things.
 - A replay looks at no supplier. It covers the run whose data it maps again, unless that would delete something, and earlier
   replays of it.
 - What takes a publication back is no state of the supplier's: it covers, and is covered by, what takes the same one back.
@@ -42,10 +43,10 @@ def covers(newer: Reviewed, older: Reviewed) -> bool:
         return newer.run.undoes == older.run.undoes
     if newer.run.window is not None or newer.figures.shards_failed:
         return False
-    if newer.run.mode is Mode.REPLAY:
-        return not newer.run.shards and _is_of_the_same_data(newer.run, older)
     if older.took_something_in and not newer.took_something_in:
         return False
+    if newer.run.mode is Mode.REPLAY:
+        return not newer.run.shards and _is_of_the_same_data(newer.run, older)
     if newer.run.mode is Mode.FULL:
         return not newer.run.shards or _is_within(older.run, newer.run)
     return older.run.mode is Mode.INCREMENTAL and older.run.window is None and _has_stood_still(newer, older)

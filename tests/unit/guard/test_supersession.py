@@ -56,6 +56,8 @@ def replay(of: str = "run-1", *shards: ShardKey, **facts: Any) -> Reviewed:
         (replay("run-0"), full(), False),
         (replay("run-1", NORTH), full(), False),
         (replay(failed=1), full(), False),
+        (replay(rejected=10), full(), False),
+        (replay(rejected=10), full(rejected=10), True),
         (replay(), replay(), True),
         (replay("run-2"), replay(), False),
         (full(), replay(), True),
