@@ -89,7 +89,7 @@ class OffsetPager:
 
     def _is_over(self, place: _Place, hashes: Sequence[str], reading: Reading) -> bool:
         more = self._rules.says_more(reading)
-        if set(hashes) <= set(place.tail) and len(hashes) < self._declared.size:
+        if set(hashes) <= set(place.tail) and len(hashes) <= place.overlap:
             if more:
                 raise self._rules.contradiction(reading, "the page has no new record")
             return True

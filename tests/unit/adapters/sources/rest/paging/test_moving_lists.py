@@ -101,6 +101,19 @@ def test_a_list_that_loses_what_was_read_is_not_over() -> None:
     assert 4 in latest(read_through(OFFSET, listing, between=between))
 
 
+@pytest.mark.parametrize("number", range(1, 8))
+def test_a_page_pushed_back_to_where_it_was_read_is_not_the_last(number: int) -> None:
+    """Where records come in front, a page may hold nothing new: an end has no more than what was asked for again."""
+    listing = Listing(things(8), 3)
+
+    def between(page: int) -> None:
+        if page == 1:
+            listing.records[:0] = [{"id": 100 + place} for place in range(number)]
+
+    came = latest(read_through(OFFSET | {"size": 100}, listing, between=between))
+    assert set(range(8)) <= set(came)
+
+
 def test_a_list_in_no_order_is_named() -> None:
     """Where nothing that was read is ever found again, paging goes back only so often."""
     listing = Listing(things(12), SIZE)
