@@ -2,17 +2,19 @@
 
 from collections.abc import Iterator
 
-from sluice.adapters.sources.http.request import misnamed_headers
 from sluice.adapters.spec_draft import Draft, known_names
 from sluice.adapters.spec_templates import inspect_template
 from sluice.adapters.yaml_positions import Path, Problem
+from sluice.model.header_names import misnamed
 from sluice.model.source import RestSource
 
 
 def broken_rules(draft: Draft) -> Iterator[Problem]:
     """Yield each rule that does not hold. A part that is wrong in itself is left alone."""
     if isinstance(draft.source, RestSource):
-        yield from (Problem(("source", "headers", name), problem) for name, problem in misnamed_headers(draft.source.headers))
+        for name in draft.source.headers:
+            if (problem := misnamed(name)) is not None:
+                yield Problem(("source", "headers", name), problem)
         yield from _details(draft, draft.source)
 
 

@@ -5,6 +5,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, model_validator
 
 from sluice.model.base import Frozen
+from sluice.model.header_names import HeaderName
 
 CODE_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)+$"
 
@@ -31,7 +32,7 @@ class ApiKeyAuth(Frozen):
     """The connection's password as an API key, in a header or a query parameter."""
 
     kind: Literal["api_key"]
-    header: str | None = Field(default=None, min_length=1, description="the header that takes the key")
+    header: HeaderName | None = Field(default=None, description="the header that takes the key")
     query: str | None = Field(default=None, min_length=1, description="the query parameter that takes the key")
 
     @model_validator(mode="after")
@@ -63,8 +64,8 @@ class SignedAuth(Frozen):
         pattern=CODE_PATTERN,
         description="the signer, a function by its dotted path; absent: SHA-256 of key, secret and the time in seconds",
     )
-    key_header: str = Field(default="Api-Key", min_length=1, description="the header for the key")
-    signature_header: str = Field(default="X-Signature", min_length=1, description="the header for the signature")
+    key_header: HeaderName = Field(default="Api-Key", description="the header for the key")
+    signature_header: HeaderName = Field(default="X-Signature", description="the header for the signature")
 
 
 AuthSpec = Annotated[

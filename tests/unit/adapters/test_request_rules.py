@@ -49,6 +49,9 @@ def test_what_is_sound_is_left_alone(tmp_path: Path, source: dict[str, Any], par
     [
         ({"headers": {"Host": "x"}}, "source.headers.Host: is set by who sends the request: leave it out"),
         ({"headers": {"X Y": "x"}}, "source.headers.X Y: is no name of a header"),
+        ({"auth": {"kind": "api_key", "header": "X Y"}}, "source.auth.header: 'X Y' is no name of a header"),
+        ({"auth": {"kind": "api_key", "header": "Content-Length"}}, "source.auth.header: 'Content-Length' is set by who sends"),
+        ({"auth": {"kind": "signed", "key_header": "Host"}}, "source.auth.key_header: 'Host' is set by who sends the request"),
         ({"headers": {"X": "{{ shard.city }}"}}, "source.headers.X: uses the unknown name 'shard.city'"),
         ({"headers": {"X": "{{ record.id }}"}}, "source.headers.X: uses the unknown name 'record.id'"),
         ({"method": "POST", "body": {"a": [{"b": "{{ c"}]}}, "source.body.a[0].b: is no valid template"),

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit
 
-from sluice.adapters.sources.http.request import is_header_name, is_header_value
+from sluice.adapters.sources.http.request import is_header_value
 from sluice.adapters.sources.http.secrecy import HIDDEN, Secrets
 from sluice.errors import ConnectionInvalid
+from sluice.model.header_names import is_header_name
 from sluice.ports import ConnectionInfo
 
 _SCHEMES: Final = ("http", "https")

@@ -2,20 +2,14 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 from urllib.parse import quote, unquote_plus, urlencode, urlsplit, urlunsplit
 
 from pydantic import JsonValue
 
-_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE: Final = re.compile(r"[\x20-\x7e\xa0-\xff\t]*")
-
-_TRAVEL: Final = frozenset(
-    {"host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "expect", "accept-encoding"}
-)
-"""Headers that say how bytes travel: those are set by who sends them."""
 
 
 @dataclass(frozen=True)
@@ -58,20 +52,6 @@ class Request:
         return None
 
 
-def is_header_name(text: str) -> bool:
-    """Whether this may name a header (RFC 9110, 5.1)."""
-    return _HEADER_NAME.fullmatch(text) is not None
-
-
 def is_header_value(text: str) -> bool:
     """Whether a header may have this value: one line of Latin-1 without control characters."""
     return _HEADER_VALUE.fullmatch(text) is not None
-
-
-def misnamed_headers(names: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield each name that a spec may give no header, with the reason."""
-    for name in names:
-        if not is_header_name(name):
-            yield name, "is no name of a header"
-        elif name.lower() in _TRAVEL:
-            yield name, "is set by who sends the request: leave it out"

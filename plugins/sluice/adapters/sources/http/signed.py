@@ -7,10 +7,11 @@ from datetime import datetime
 from typing import Any
 
 from sluice.adapters.sources.http.endpoint import Endpoint
-from sluice.adapters.sources.http.request import Request, is_header_name, is_header_value
+from sluice.adapters.sources.http.request import Request, is_header_value
 from sluice.adapters.user_code import where_raised
 from sluice.errors import SpecInvalid
 from sluice.model.auth import SignedAuth
+from sluice.model.header_names import is_header_name
 from sluice.ports import Clock, RequestFacts
 
 Signer = Callable[[RequestFacts, str, str, datetime], Mapping[str, str]]

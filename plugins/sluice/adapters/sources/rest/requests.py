@@ -5,9 +5,10 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from sluice.adapters.sources.http.request import Request, is_header_value, misnamed_headers
+from sluice.adapters.sources.http.request import Request, is_header_value
 from sluice.adapters.sources.rest.templates import PathTemplate, TextTemplate, Values, values_of
 from sluice.errors import SpecInvalid
+from sluice.model.header_names import misnamed
 from sluice.model.source import RestSource
 from sluice.ports import PageRequest
 
@@ -17,7 +18,7 @@ class Requests:
 
     def __init__(self, source: RestSource) -> None:
         """Compile them; raise `SpecInvalid` with all that cannot be used."""
-        problems = [f"source.headers.{name}: {problem}" for name, problem in misnamed_headers(source.headers)]
+        problems = [f"source.headers.{name}: {problem}" for name in source.headers if (problem := misnamed(name)) is not None]
         self._method = source.method
         self._path = PathTemplate("source.path", source.path, problems)
         self._query = _texts("source.query", source.query, problems)
