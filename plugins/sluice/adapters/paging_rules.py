@@ -25,8 +25,9 @@ def _parameters(source: RestSource, path: Path) -> Iterator[Problem]:
     """Check that each parameter of paging has a place that nothing else takes, but for the value that a keyset begins with."""
     paging = source.cursor
     whose: dict[str, str] = {}
+    cursor = f"{'.'.join(map(str, path))}.cursor"
     for key, name in paging.parameters():
-        shown = f"{'.'.join(map(str, path))}.cursor.{key}"
+        shown = f"{cursor}.{key}"
         keys = name.split(".") if paging.into == "body" else [name]
         place: Path = (*path, paging.into)
         below: object = (source.query if paging.into == "query" else source.body) or {}
@@ -40,5 +41,5 @@ def _parameters(source: RestSource, path: Path) -> Iterator[Problem]:
             if at == len(keys) - 1 and (paging.kind, key) != ("keyset", "parameter"):
                 yield Problem(place, f"is set by {shown}: leave it out here")
         if name in whose:
-            yield Problem((*path, "cursor", key), f"{name!r} is source.cursor.{whose[name]} already")
+            yield Problem((*path, "cursor", key), f"{name!r} is {cursor}.{whose[name]} already")
         whose[name] = key

@@ -8,6 +8,8 @@ import msgspec
 
 _MOST_PATHS: Final = 40
 """So many paths are named; a record may have thousands of keys."""
+_LONGEST_PATH: Final = 100
+"""Characters shown of each."""
 _DEPTH: Final = 4
 _ALIKE: Final = 0.8
 """How much of a path has to agree, of all of it."""
@@ -63,7 +65,7 @@ def missing(path: Sequence[str], documents: Sequence[Any], what: str) -> str | N
 
 def named(documents: Iterable[Any]) -> str:
     """Return the paths of some documents for people, up to as many as they would read."""
-    paths = [".".join(path) for path in paths_in(documents)]
+    paths = [".".join(path)[:_LONGEST_PATH] for path in paths_in(documents)]
     more = len(paths) - _MOST_PATHS
     return (", ".join(paths[:_MOST_PATHS]) or "nothing") + (f", and {more:,} more" if more > 0 else "")
 

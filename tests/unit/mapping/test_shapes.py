@@ -33,6 +33,7 @@ def test_records_without_end_are_named_in_part() -> None:
     """A hint stays short whatever the supplier sends."""
     assert shapes.named([{f"x{number}": 1 for number in range(1000)}]).endswith("x39, and 960 more")
     assert shapes.named([7]) == "nothing"
+    assert shapes.named([{"x" * 1000: 1}]) == "x" * 100
     assert shapes.named(RECORDS) == "id, geo.lat, geo.lon, tags, empty"
 
 

@@ -1,10 +1,12 @@
 """The text of stages.yaml and a stage come in; the text with the stage in it goes out, everything else as it stands."""
 
+from typing import Final
+
 import yaml
 
 from sluice.errors import UsageInvalid
 
-_NEW: str = "# The stages of this team: what is being done, each with a policy of its own.\n\nstages:\n"
+_NEW: Final = "# The stages of this team: what is being done, each with a policy of its own.\n\nstages:\n"
 
 
 def with_stage(text: str | None, stage: str, comment: str) -> str | None:
