@@ -14,7 +14,7 @@ class Reading(HTMLParser):
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
         self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
+        self._words: list[str] = []
         self.unclosed: list[str] = []
         self._open: list[str] = []
         self.feed(text)
@@ -23,7 +23,8 @@ class Reading(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, dict(attrs)))
-        self.text += " " if tag in CELLS else ""
+        if tag in CELLS:
+            self._words.append(" ")
         if tag not in VOID:
             self._open.append(tag)
 
@@ -36,7 +37,12 @@ class Reading(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if "style" not in self._open:
-            self.text += data
+            self._words.append(data)
+
+    @property
+    def text(self) -> str:
+        """What a person reads."""
+        return "".join(self._words)
 
     @property
     def shape(self) -> list[tuple[str, tuple[str, ...]]]:
