@@ -7,6 +7,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import lru_cache
 from typing import Final
 
 from cryptography.fernet import Fernet, InvalidToken
@@ -46,7 +47,6 @@ class OAuth2:
         self._patience = tokens.timeouts.connect + tokens.timeouts.read + _SLACK
         self._client = _shared_by(client, tokens.address)
         self._secret = client.secret
-        self._seal: Fernet | None = None
         self._known: _Known | None = None
         self._lock = threading.Lock()
 
@@ -107,11 +107,17 @@ class OAuth2:
 
     @property
     def _sealer(self) -> Fernet:
-        """What seals tokens with a key made from the client's secret, by a function that makes guessing slow."""
-        if self._seal is None:
-            key = hashlib.scrypt(self._secret.encode(), salt=self._client.encode(), n=2**14, r=8, p=1, dklen=32)
-            self._seal = Fernet(urlsafe_b64encode(key))
-        return self._seal
+        return _sealer_of(self._secret, self._client)
+
+
+@lru_cache(maxsize=32)
+def _sealer_of(secret: str, client: str) -> Fernet:
+    """Return what seals tokens with a key made from the client's secret, by a function that makes guessing slow.
+
+    It is made once a process: every shard is read by a source of its own.
+    """
+    key = hashlib.scrypt(secret.encode(), salt=client.encode(), n=2**14, r=8, p=1, dklen=32)
+    return Fernet(urlsafe_b64encode(key))
 
 
 def _shared_by(client: Client, address: str) -> str:
