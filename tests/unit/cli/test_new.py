@@ -59,6 +59,8 @@ def test_what_is_written_is_valid_as_it_is(kind: Kind, option: str, way: str, sh
     assert (spec.object.version, spec.schedule) == ("updated_at", "@daily")
     assert (spec.watermark is not None) is can_increment
     assert getattr(getattr(spec.source, "cursor", None), "kind", None) == (way if kind == "rest" else None)
+    if query := getattr(spec.source, "query", None) if kind == "sql" else None:
+        assert 'select * from "Guest List"\n' in query
 
 
 def test_the_least_that_can_be_said(invoke: Invoke, project: Path) -> None:

@@ -44,7 +44,15 @@ def _comment(text: str) -> str:
     return "".join(char if char.isprintable() else " " for char in text)
 
 
-_TEMPLATES.filters |= {"scalar": _scalar, "comment": _comment}
+def _relation(table: str) -> str:
+    """Return `table` or `schema.table` as SQL spells it."""
+    parts = [
+        part if re.fullmatch(r"[a-z_][a-z0-9_]*", part) else '"' + part.replace('"', '""') + '"' for part in table.split(".")
+    ]
+    return ".".join(parts)
+
+
+_TEMPLATES.filters |= {"scalar": _scalar, "comment": _comment, "relation": _relation}
 
 
 @dataclass(frozen=True)
