@@ -6,6 +6,7 @@ forms a value may have, names every problem, and copes with records that are not
 """
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
@@ -25,6 +26,8 @@ MISSES: Final = (msgspec.MsgspecError, Violation, RecursionError)
 """What `fast` raises where it gives up."""
 
 _MEMBERS: Final = msgspec.json.Decoder(dict[str, Raw])
+_UNNAMEABLE: Final = re.compile(r'[\x00-\x1f"\\]')
+"""Keys with one of these no compiled type can have."""
 _Tree = dict[str, Any]
 _Members = Mapping[str, Raw | bytes]
 _Parts = dict[tuple[str, ...], _Members]
@@ -49,7 +52,9 @@ class Reader:
         self._fields = [(field, kind, field.required or field.name in demanded) for field, kind in self._paired(fields)]
         self._required = [index for index, (_, _, is_required) in enumerate(self._fields) if is_required]
         self._narrowing = [(index, kind.narrow) for index, kind in enumerate(self.kinds) if kind.narrow]
-        self._layers, places = _compile([(field.keys, kind) for field, kind in self._paired(fields)])
+        self._is_fast = not any(_UNNAMEABLE.search(key) for field in fields for key in field.keys)
+        leaves = [(field.keys, kind) for field, kind in self._paired(fields)] if self._is_fast else []
+        self._layers, places = _compile(leaves)
         self._pick: Callable[[list[Any]], Iterable[Any]] = (
             itemgetter(*places) if len(places) > 1 else lambda flat: (flat[places[0]],)
         )
@@ -59,6 +64,8 @@ class Reader:
 
     def fast(self, record: Raw) -> list[Any]:
         """Return the values in the order of the fields; raise one of `MISSES` if it takes `examine` to tell them."""
+        if not self._is_fast:
+            raise Violation(TYPE, "has to be examined")
         flat: list[Any] = []
         for decoder, nodes in self._layers:
             flat.extend(astuple(decoder.decode(record)))

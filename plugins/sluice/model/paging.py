@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from sluice.model.base import Frozen
 
-DOTTED_PATTERN: Final = r"^[^.]+(\.[^.]+)*$"
+DOTTED_PATTERN: Final = r'^[^.\x00-\x1f"\\]+(\.[^.\x00-\x1f"\\]+)*$'
 
 Dotted = Annotated[str, Field(pattern=DOTTED_PATTERN)]
 """The place of a value in an answer: keys joined by dots."""

@@ -141,7 +141,8 @@ ONE_MISTAKE = {
     "webhook twice": ("target:", "webhooks:\n  - {name: shop, connection: a, path: /x}\n  - {name: shop, connection: b, path: /y}\ntarget:", ["27: webhooks[1].name: 'shop' stands twice; the first is webhooks[0]"]),
     "webhook with a query": ("target:", "webhooks: [{name: shop, connection: a, path: '/x?y'}]\ntarget:", ["25: webhooks[0].path: '/x?y' has to begin with / and hold no ? or #: parameters belong under query"]),
     "unknown key of a webhook": ("target:", "webhooks: [{name: shop, connection: a, path: /x, on: published}]\ntarget:", ["25: webhooks[0].on: unknown key; allowed: name, connection, path"]),
-    "empty part of records": ("records: items", "records: .items", ["10: source.records: '.items' has to be keys joined by single dots, or empty"]),
+    "empty part of records": ("records: items", "records: .items", ["10: source.records: '.items' has to be keys joined by single dots, and have no quotes, backslashes or control signs, or empty"]),
+    "quote in records": ("records: items", "records: 'a.\"items'", ["10: source.records: 'a.\"items' has to be keys joined by single dots, and have no quotes, backslashes or control signs, or empty"]),
 }  # fmt: skip
 
 

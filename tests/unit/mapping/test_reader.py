@@ -77,6 +77,19 @@ def test_keys_with_dots_and_in_other_cases() -> None:
     assert read(dotted, '{"x.y": {"Z": "1", "z": "2"}, "x": {"y": "3"}}') == ["1", "2"]
 
 
+@pytest.mark.parametrize("key", ['6" pipe', "a\\b", "a\tb", "\x00", "é ☃", " ", "'", "%s"])
+def test_a_key_may_be_any_text(key: str) -> None:
+    """Also one that no compiled type can have."""
+    fields = [{"name": "a", "path": ["x", key], "type": "bigint"}, {"name": "b", "type": "text"}]
+    a_reader = Reader([FieldSpec.model_validate(field) for field in fields])
+    record = json.dumps({"x": {key: 1, "b": 2}, "b": "3"})
+    assert a_reader.examine(record.encode()) == ([1, "3"], [])
+    try:
+        assert a_reader.fast(raw(record)) == [1, "3"]
+    except MISSES:
+        assert key in ('6" pipe', "a\\b", "a\tb", "\x00")
+
+
 def test_one_field() -> None:
     """A reader of a single field yields a single value."""
     assert read(reader(("id", "bigint")), '{"id": 9007199254740993}') == [9007199254740993]
