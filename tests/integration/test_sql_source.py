@@ -192,6 +192,9 @@ REFUSALS: list[tuple[dict[str, Any], type[SluiceError], str]] = [
     ({"query": "select repeat('x', 5000) || n as id from generate_series(1, 2) n"}, AnswerUnusable, "more than 4096 bytes"),
     ({"query": "select 1 as id from pg_sleep(5)"}, SupplierUnavailable, "statement timeout"),
     ({"query": "select 1 / 0 as id"}, SupplierRefused, "division by zero"),
+    ({"query": "select refuse('54001') as id"}, SupplierRefused, r"no \(54001\)"),
+    ({"query": "select refuse('08P01') as id"}, SupplierRefused, r"no \(08P01\)"),
+    ({"query": "select refuse('08006') as id"}, SupplierUnavailable, "broke off: no"),
 ]
 
 
@@ -202,6 +205,8 @@ def test_what_is_wrong_is_named(warehouse: Warehouse, keys: dict[str, Any], erro
         "create table things (id int primary key, name text)",
         "create table loose (id int)",
         "insert into loose values (1), (1)",
+        """create function refuse(code text) returns int language plpgsql as
+        $$ begin raise 'no' using errcode = code; end $$""",
     )
     policy = POLICY.model_copy(update={"timeouts": POLICY.timeouts.model_copy(update={"read": timedelta(seconds=1)})})
     with pytest.raises(error, match=said):

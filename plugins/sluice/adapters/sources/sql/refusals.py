@@ -6,19 +6,35 @@ from contextlib import contextmanager
 from typing import Final
 
 import psycopg
+from psycopg.conninfo import make_conninfo
 
 from sluice.errors import ConnectionInvalid, SluiceError, SupplierRefused, SupplierUnavailable
 from sluice.ports import ConnectionInfo
 
-_LOGIN_REFUSED: Final = re.compile(
-    r"authentication failed|no pg_hba\.conf entry|role .* does not exist|database .* does not exist|not permitted to log in"
-    r"|permission denied for database|certificate file .* does not exist|no password supplied|certificate verify failed"
+_FATAL: Final = re.compile(r" failed: [^:\n]+:  ")
+"""How libpq begins what a server itself has said, whose first word is of the server's language, before it ends a login."""
+
+_PASSES_BY_AT_LOGIN: Final = re.compile(
+    r"the database system is|too many|connection slots|no more connections|max client connections|time-?out"
+    r"|terminating connection|shutting down|has been failing|cannot connect to server",
+    re.IGNORECASE,
+)
+"""What servers and poolers that are short of something say; the code of the error is lost in the driver."""
+
+_NOT_SENT: Final = re.compile(
+    r"certificate file .* does not exist|no password supplied|certificate verify failed|does not match host name"
     r"|does not support SSL"
 )
-"""A server that lets nobody in tells so in words alone: the code of the error is lost in the driver."""
+"""What libpq itself has against a login, in its own language."""
 
 _PASSES_BY: Final = ("25P03", "XX")
 """Beginnings of the SQLSTATEs by which a server hangs up, or is broken, though psycopg has another class for them."""
+
+_STAYS: Final = ("08P01", "54")
+"""Beginnings of the SQLSTATEs by which a server refuses just this statement, though psycopg has them among its troubles."""
+
+_SECONDS_TO_PING: Final = 2
+"""No other thread has its turn meanwhile; the server has answered just before."""
 
 _LONGEST_TEXT: Final = 40
 _LONGEST_MESSAGE: Final = 1_000
@@ -30,19 +46,27 @@ def address_of(info: ConnectionInfo) -> str:
 
 
 @contextmanager
-def connecting(info: ConnectionInfo) -> Iterator[None]:
-    """Tell a server that lets us not in from one that is not there."""
+def connecting(info: ConnectionInfo, target: str) -> Iterator[None]:
+    """Tell a server that lets us not in, and will not later, from one that is not there or not ready; `target` is libpq's."""
     try:
         yield
     except psycopg.Error as exc:
         said = " ".join(str(exc).split())[:_LONGEST_MESSAGE]
-        if _LOGIN_REFUSED.search(said):
+        if _NOT_SENT.search(said) or (_FATAL.search(str(exc)) and not _passes_by_at_login(said, target)):
             raise ConnectionInvalid(
                 f"connection {info.conn_id}: the database refuses it: {said}", conn_id=info.conn_id
             ) from exc
         raise SupplierUnavailable(
             f"the database of connection {info.conn_id} cannot be reached: {said}", conn_id=info.conn_id
         ) from exc
+
+
+def _passes_by_at_login(said: str, target: str) -> bool:
+    """Whether what ended a login will pass: words tell, or, in whatever language, that the server still takes nobody in."""
+    if _PASSES_BY_AT_LOGIN.search(said):
+        return True
+    asked = make_conninfo(target, connect_timeout=_SECONDS_TO_PING)
+    return psycopg.pq.PGconn.ping(asked.encode()) == psycopg.pq.Ping.REJECT
 
 
 @contextmanager
@@ -58,7 +82,7 @@ def _named(exc: psycopg.Error, info: ConnectionInfo, statement: str, query: str 
     said = " ".join((exc.diag.message_primary or str(exc)).split())[:_LONGEST_MESSAGE]
     state = exc.sqlstate or ""
     facts = {"conn_id": info.conn_id, "sqlstate": state or None}
-    if isinstance(exc, psycopg.OperationalError) or state.startswith(_PASSES_BY):
+    if not _stays(exc, state) and (isinstance(exc, psycopg.OperationalError) or state.startswith(_PASSES_BY)):
         return SupplierUnavailable(f"the database of connection {info.conn_id} broke off: {said}", **facts)
     hint = f" {' '.join(exc.diag.message_hint.split()).rstrip('.')}." if exc.diag.message_hint else ""
     where = _place(int(exc.diag.statement_position or 0), statement, query)
@@ -68,6 +92,11 @@ def _named(exc: psycopg.Error, info: ConnectionInfo, statement: str, query: str 
         ],
         **facts,
     )
+
+
+def _stays(exc: psycopg.Error, state: str) -> bool:
+    """Whether the statement is at fault. Poolers have but one code for what ends a connection, which is fatal then."""
+    return state.startswith(_STAYS) and "FATAL" not in (exc.diag.severity, exc.diag.severity_nonlocalized)
 
 
 def _place(position: int, statement: str, query: str | None) -> str:

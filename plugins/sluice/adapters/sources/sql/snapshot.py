@@ -49,7 +49,7 @@ class Snapshot:
             )
         self._info = info
         target = conninfo(info)
-        with connecting(info):
+        with connecting(info, target):
             self._connection = psycopg.connect(
                 target,
                 connect_timeout=math.ceil(policy.timeouts.connect.total_seconds()),
