@@ -149,5 +149,5 @@ def mode_of(spec: SyncSpec, request: RunRequest) -> Mode:
     if request.mode is Mode.INCREMENTAL and not spec.can_increment:
         raise UsageInvalid(f"{spec.sync} declares no source.watermark, so it can only run in mode full")
     if request.window is not None and not spec.uses_window:
-        raise UsageInvalid(f"no template of {spec.sync} uses `window`, so a window would be ignored: run it without one")
+        raise UsageInvalid(f"nothing that {spec.sync} asks its supplier depends on a window: run it without one")
     return request.mode or (Mode.INCREMENTAL if spec.can_increment else Mode.FULL)

@@ -11,7 +11,7 @@ from sluice.model.base import Frozen
 from sluice.model.paging import DOTTED_PATTERN, PagingSpec
 from sluice.model.watermark import Watermark
 
-PATH_PATTERN: Final = r"^/[^?#]*$"
+PATH_PATTERN: Final = r"^/[^?#\x00-\x1f\x7f]*$"
 HOST_PATTERN: Final = r"^[^\s/@?#\\]+$"
 
 Templates = Iterator[tuple[tuple[str | int, ...], str]]
@@ -39,7 +39,7 @@ class _Source(Frozen):
 
     @property
     def uses_window(self) -> bool:
-        """Whether a window shapes what is asked of the supplier."""
+        """Whether a template makes a window shape what is asked of the supplier."""
         return self._names("window")
 
     @property
@@ -155,11 +155,6 @@ class SqlSource(_Source):
         """Yield the query, which is a template."""
         if self.query is not None:
             yield ("query",), self.query
-
-    @property
-    def uses_window(self) -> bool:
-        """Whether a window shapes what is asked: that of a table by its watermark, a query where it says so."""
-        return self.watermark is not None if self.query is None else super().uses_window
 
     def __str__(self) -> str:
         """Return where records come from, for people."""

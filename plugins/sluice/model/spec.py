@@ -10,8 +10,8 @@ from sluice.model.connections import TARGET
 from sluice.model.fields import FieldSpec
 from sluice.model.scalars import Duration, LimitValue, Share
 from sluice.model.sharding import NAME_PATTERN, FileShards, ListedShards, ShardingSpec, WindowShards
-from sluice.model.source import PATH_PATTERN, SourceSpec
-from sluice.model.watermark import WatermarkSpec
+from sluice.model.source import PATH_PATTERN, SourceSpec, SqlSource
+from sluice.model.watermark import WATERMARK_TYPES, WatermarkSpec, WatermarkType
 
 STAGE_PATTERN: Final = r"^[a-z][a-z0-9-]{0,62}$"
 
@@ -146,10 +146,19 @@ class SyncSpec(Frozen):
         match self.shards:
             case WindowShards():
                 return True
-            case ListedShards(source=lister):
-                return self.source.uses_window or lister.uses_window
+            case ListedShards(source=lister) if lister.uses_window:
+                return True
             case _:
-                return self.source.uses_window
+                return self.source.uses_window or self._has_dated_rows
+
+    @property
+    def _has_dated_rows(self) -> bool:
+        """Whether a window says which rows of a table are meant: those of its span by a watermark that is dates or instants."""
+        if self.watermark is None or not isinstance(self.source, SqlSource) or self.source.table is None:
+            return False
+        first = self.field(self.watermark.fields[0])
+        order = self.watermark.type or WATERMARK_TYPES[first.type.name]
+        return first.format is None and order in (WatermarkType.INSTANT, WatermarkType.DATE)
 
     @property
     def tells_absence(self) -> bool:

@@ -88,7 +88,7 @@ def test_a_sync_without_a_watermark_cannot_be_incremental() -> None:
 def test_a_window_that_nothing_asks_for_is_refused() -> None:
     """It would be ignored, and everything be taken for what it spans."""
     window = Window(start=NOW, end=NOW + timedelta(days=1))
-    with pytest.raises(UsageInvalid, match="no template of hotels uses `window`"):
+    with pytest.raises(UsageInvalid, match="nothing that hotels asks its supplier depends on a window"):
         Workshop().admit(window=window)
     source = SOURCE | {"query": {"region": "{{ shard.region }}", "from": "{{ window.start }}", "since": "{{ watermark }}"}}
     assert Workshop(spec=sync_spec(source=source)).admit(window=window).window == window

@@ -94,3 +94,25 @@ def test_what_a_template_uses_is_no_matter_of_its_text(query: str, *, uses_windo
     source = {"kind": "sql", "connection": "c", "query": query, "key": ["id"]}
     spec = SyncSpec.model_validate({**MINIMAL, "source": source})
     assert (spec.uses_window, spec.source.tells_time_first) == (uses_window, tells_time_first)
+
+
+@pytest.mark.parametrize(
+    ("field", "watermark", "uses_window"),
+    [
+        ({"type": "timestamptz"}, {}, True),
+        ({"type": "date"}, {}, True),
+        ({"type": "text"}, {"type": "instant"}, True),
+        ({"type": "bigint"}, {}, False),
+        ({"type": "text"}, {}, False),
+        ({"type": "timestamptz", "format": "epoch_s"}, {}, False),
+    ],
+)
+def test_rows_of_a_table_are_in_a_window_by_their_time(
+    field: dict[str, Any], watermark: dict[str, Any], *, uses_window: bool
+) -> None:
+    """A watermark that is a number or a plain text says nothing of when, and without one nothing does."""
+    fields = [*MINIMAL["fields"], {"name": "mark", **field}]
+    source = {"kind": "sql", "connection": "c", "table": "items", "key": ["id"]}
+    marked = {**source, "watermark": {"fields": ["mark"], **watermark}}
+    assert SyncSpec.model_validate({**MINIMAL, "fields": fields, "source": marked}).uses_window is uses_window
+    assert not SyncSpec.model_validate({**MINIMAL, "fields": fields, "source": source}).uses_window
