@@ -134,6 +134,15 @@ def test_from_https_to_http_nothing_leads() -> None:
                 client.send(Request("/list", url=address))
 
 
+def test_an_address_that_nobody_can_be_asked_at() -> None:
+    """One that is too long is refused like any that a supplier refuses, and none of it fills the log."""
+    with scripted() as server, client_of(server.connection()) as client:
+        with pytest.raises(SupplierRefused, match="cannot be asked at all: URL too long") as caught:
+            client.send(Request("/" + "x" * 70_000))
+        assert len(caught.value.message) < 300
+        assert server.asked == []
+
+
 def test_links_are_read_from_where_they_stand() -> None:
     """Absolute or relative to the request, with the secrets of the connection, which are the host's own."""
     with scripted(*[answer({})] * 4) as server, client_of(server.connection(**SECRETS)) as client:

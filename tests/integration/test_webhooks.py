@@ -70,7 +70,7 @@ def test_a_refusal_is_a_result(reply: Reply, answer: str | None) -> None:
         (Reply(429, headers={"Retry-After": "7"}), RateLimited, "a pause of 7 s"),
         (Reply(503, headers={"Retry-After": "7"}), RateLimited, "a pause of 7 s"),
         (Reply(503), ReceiverUnavailable, "503"),
-        (SILENCE, ReceiverUnavailable, "timed out"),
+        (SILENCE, ReceiverUnavailable, "nothing was received for 0.2 s"),
     ],
 )
 def test_what_is_no_result(reply: Reply | None, error: type[Retryable], words: str) -> None:

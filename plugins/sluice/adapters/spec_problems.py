@@ -24,7 +24,7 @@ _PATTERNS: Final = {
     f"^$|{DOTTED_PATTERN}": "has to be keys joined by single dots, and have no quotes, backslashes or control signs, or empty",
     CODE_PATTERN: "has to be a dotted path: module.Class",
     HOST_PATTERN: "has to be a host, `name` or `name:port`, without scheme and path",
-    PATH_PATTERN: "has to begin with / and hold no ? or #: parameters belong under query",
+    PATH_PATTERN: "has to begin with / and hold no ?, # or control sign: parameters belong under query",
 }
 _EXPECTED: Final = {
     "string_type": "text",

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import closing
 from http import HTTPStatus
 from typing import Final
 
@@ -13,8 +14,8 @@ from sluice.adapters.sources.http.endpoint import Endpoint
 from sluice.adapters.sources.http.proof import proof_of_connection
 from sluice.adapters.sources.http.refusals import named, pause_of
 from sluice.adapters.sources.http.request import Request
-from sluice.adapters.sources.http.wire import new_request, new_transport
-from sluice.errors import RateLimited, ReceiverUnavailable, Retryable
+from sluice.adapters.sources.http.wire import Wire
+from sluice.errors import RateLimited, ReceiverUnavailable, Retryable, SupplierUnavailable
 from sluice.model.call import CallResult
 from sluice.model.spec import WebhookSpec
 from sluice.model.stage import StagePolicy
@@ -44,16 +45,12 @@ class HttpWebhook:
     def post(self, key: str, body: Mapping[str, JsonValue]) -> CallResult:
         """Send one request; raise `ReceiverUnavailable` or `RateLimited` where it is not known what became of it."""
         content = json.dumps(dict(body), sort_keys=True).encode()
-        try:
-            request = new_request("POST", self._url, self._headers(key), content, self._policy.timeouts)
-            with new_transport() as transport:
-                response = transport.handle_request(request)
-                try:
-                    return self._result(response)
-                finally:
-                    response.close()
-        except (httpx2.HTTPError, httpx2.InvalidURL, OSError, UnicodeError) as exc:
-            raise ReceiverUnavailable(f"POST {self._shown}: {self._endpoint.snippet(str(exc))}", url=self._shown) from exc
+        with closing(Wire(self._endpoint, self._policy.timeouts)) as wire:
+            try:
+                response = wire.open("POST", self._url, self._headers(key), content, f"POST {self._shown}")
+            except SupplierUnavailable as error:
+                raise ReceiverUnavailable(error.message, url=self._shown) from error
+            return self._result(response)
 
     def _headers(self, key: str) -> Mapping[str, str]:
         ours = {"Accept-Encoding": ACCEPTED_ENCODINGS, "Content-Type": "application/json", _KEY_HEADER: key}

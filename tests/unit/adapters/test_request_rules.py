@@ -49,6 +49,7 @@ def test_what_is_sound_is_left_alone(tmp_path: Path, source: dict[str, Any], par
     [
         ({"headers": {"Host": "x"}}, "source.headers.Host: is set by who sends the request: leave it out"),
         ({"headers": {"X Y": "x"}}, "source.headers.X Y: is no name of a header"),
+        ({"path": "/hotels\n"}, "source.path: '/hotels\\n' has to begin with / and hold no ?, # or control sign"),
         ({"auth": {"kind": "api_key", "header": "X Y"}}, "source.auth.header: 'X Y' is no name of a header"),
         ({"auth": {"kind": "api_key", "header": "Content-Length"}}, "source.auth.header: 'Content-Length' is set by who sends"),
         ({"auth": {"kind": "signed", "key_header": "Host"}}, "source.auth.key_header: 'Host' is set by who sends the request"),

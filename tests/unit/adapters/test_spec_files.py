@@ -87,7 +87,7 @@ def test_the_sound_spec_is_sound(include: Path) -> None:
 ONE_MISTAKE = {
     "unknown key": ("  records: items", "  recrods: items", ["10: source.recrods: unknown key; did you mean 'records'? allowed: watermark, kind, connection, method, path, query, headers, body, records, error, cursor, detail, auth, allow_hosts"]),
     "missing key": ("  path: /items\n", "", ["3: source.path: missing: path below the connection's host"]),
-    "query in the path": ("path: /items", "path: /items?x=1", ["6: source.path: '/items?x=1' has to begin with / and hold no ? or #: parameters belong under query"]),
+    "query in the path": ("path: /items", "path: /items?x=1", ["6: source.path: '/items?x=1' has to begin with / and hold no ?, # or control sign: parameters belong under query"]),
     "missing key of an item": ("{name: note, type: json}", "{name: note}", ["22: fields[1].type: missing"]),
     "missing section": ("target: {table: items}\n", "", ["1: target: missing"]),
     "unknown type": ("type: json", "type: txt", ["22: fields[1].type: unknown type 'txt'; allowed: text, integer, bigint, numeric, double precision, boolean, date, timestamptz, uuid, json, numeric(precision,scale)"]),
@@ -139,7 +139,7 @@ ONE_MISTAKE = {
     "limit": ("target:", "review: {block: {deleted: 101%}}\ntarget:", ["25: review.block.deleted: '101%' is no limit: a whole number of objects, a share up to 100%, or both: 0, 500, 0.5% or { count: 500, share: 5% }"]),
     "empty path part": ("{name: note, type: json}", "{name: note, type: json, path: a..b}", ["22: fields[1].path[1]: may not be empty"]),
     "webhook twice": ("target:", "webhooks:\n  - {name: shop, connection: a, path: /x}\n  - {name: shop, connection: b, path: /y}\ntarget:", ["27: webhooks[1].name: 'shop' stands twice; the first is webhooks[0]"]),
-    "webhook with a query": ("target:", "webhooks: [{name: shop, connection: a, path: '/x?y'}]\ntarget:", ["25: webhooks[0].path: '/x?y' has to begin with / and hold no ? or #: parameters belong under query"]),
+    "webhook with a query": ("target:", "webhooks: [{name: shop, connection: a, path: '/x?y'}]\ntarget:", ["25: webhooks[0].path: '/x?y' has to begin with / and hold no ?, # or control sign: parameters belong under query"]),
     "unknown key of a webhook": ("target:", "webhooks: [{name: shop, connection: a, path: /x, on: published}]\ntarget:", ["25: webhooks[0].on: unknown key; allowed: name, connection, path"]),
     "empty part of records": ("records: items", "records: .items", ["10: source.records: '.items' has to be keys joined by single dots, and have no quotes, backslashes or control signs, or empty"]),
     "quote in records": ("records: items", "records: 'a.\"items'", ["10: source.records: 'a.\"items' has to be keys joined by single dots, and have no quotes, backslashes or control signs, or empty"]),

@@ -111,7 +111,9 @@ def _place(name: str, kind: Kind, ask: Asking) -> dict[str, Any]:
         case "rest":
             path = ask.text("path", "Under which path does it list records?", f"/{name}")
             if not re.fullmatch(PATH_PATTERN, path):
-                raise UsageInvalid(f"--path {path!r} has to begin with / and hold no ? or #: parameters belong under query")
+                raise UsageInvalid(
+                    f"--path {path!r} has to begin with / and hold no ?, # or control sign: parameters belong under query"
+                )
             paging: Paging = ask.choice("paging", "How does an answer lead to the next page?", get_args(Paging), "body")
             # What leads on stands beside the list, which then cannot be the whole answer.
             is_inside = paging in ("body", "next_url")

@@ -266,7 +266,9 @@ class HttpClient:
         return self._addresses.given(address, httpx2.URL(seen_at), f"{request.method} {self._endpoint.shown(seen_at)}")
 
     def _address(self, request: Request) -> httpx2.URL:
-        return httpx2.URL(self._endpoint.url(request.path, request.query) if request.url is None else request.url)
+        address = self._endpoint.url(request.path, request.query) if request.url is None else request.url
+        with self._wire.named(f"{request.method} {self._endpoint.shown(address)}"):
+            return httpx2.URL(address)
 
     def _headers(self, request: Request, only: frozenset[str] | None = None) -> dict[str, str]:
         """Return all headers in the order in which they count, or only some: the last of a name does."""

@@ -69,7 +69,7 @@ class TokenEndpoint:
         headers = {**self._endpoint.headers, **request.headers, "Content-Type": content_type}
         wire = Wire(self._endpoint, self.timeouts)
         try:
-            response = wire.open("POST", httpx2.URL(self.address), headers, content, asked)
+            response = wire.open("POST", self.address, headers, content, asked)
             with wire.named(asked):
                 if not response.is_success:
                     raise self._refused(refusal(response, self._endpoint, asked), asked)

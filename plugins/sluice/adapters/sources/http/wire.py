@@ -11,11 +11,14 @@ from typing import Final
 import httpx2
 
 from sluice.adapters.sources.http.endpoint import Endpoint
-from sluice.errors import ConnectionInvalid, SupplierUnavailable
+from sluice.errors import ConnectionInvalid, SupplierRefused, SupplierUnavailable
 from sluice.model.stage import Timeouts
 
 _KEPT_FOR: Final = 60.0
 """Seconds for which a connection that nobody uses is kept; one that the server has closed is noticed."""
+
+_LONGEST_ASKED: Final = 200
+"""Characters of an address that may be wrong because it is too long."""
 
 for _name in ("httpcore2", "hpack"):
     logging.getLogger(_name).setLevel(logging.WARNING)  # at debug they show headers, the secret ones as well
@@ -27,44 +30,42 @@ def _trust() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
-def new_transport() -> httpx2.HTTPTransport:
-    """Return connections that are kept, with HTTP/2 where the server offers it: no cookies, no redirects, no proxies."""
-    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=_KEPT_FOR)
-    return httpx2.HTTPTransport(verify=_trust(), trust_env=False, http2=True, limits=limits)
-
-
-def new_request(
-    method: str, url: httpx2.URL | str, headers: Mapping[str, str], content: bytes | None, timeouts: Timeouts
-) -> httpx2.Request:
-    """Return a request as it goes over the wire; header values are Latin-1."""
-    waits = httpx2.Timeout(timeouts.read.total_seconds(), connect=timeouts.connect.total_seconds(), pool=None)
-    encoded = [(name.encode("ascii"), value.encode("latin-1")) for name, value in headers.items()]
-    return httpx2.Request(method, url, headers=encoded, content=content, extensions={"timeout": waits.as_dict()})
-
-
 class Wire:
-    """The connections to one supplier. Threads may use them at once."""
+    """The connections to one server, which are kept, with HTTP/2 where it is offered: no cookies, no redirects, no proxies.
+
+    Threads may use them at once.
+    """
 
     def __init__(self, endpoint: Endpoint, timeouts: Timeouts) -> None:
         """Open nothing yet."""
         self._endpoint = endpoint
         self._timeouts = timeouts
-        self._transport = new_transport()
+        limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=_KEPT_FOR)
+        self._transport = httpx2.HTTPTransport(verify=_trust(), trust_env=False, http2=True, limits=limits)
 
     def close(self) -> None:
         """Close all connections."""
         self._transport.close()
 
     def open(
-        self, method: str, url: httpx2.URL, headers: Mapping[str, str], content: bytes | None, asked: str
+        self, method: str, url: httpx2.URL | str, headers: Mapping[str, str], content: bytes | None, asked: str
     ) -> httpx2.Response:
-        """Return the response once its head is there. `asked` is the request as messages may show it."""
+        """Return the response once its head is there; header values are Latin-1.
+
+        `asked` is the request as messages may show it.
+        """
+        waits = httpx2.Timeout(self._timeouts.read.total_seconds(), connect=self._timeouts.connect.total_seconds(), pool=None)
+        encoded = [(name.encode("ascii"), value.encode("latin-1")) for name, value in headers.items()]
         with self.named(asked):
-            return self._transport.handle_request(new_request(method, url, headers, content, self._timeouts))
+            request = httpx2.Request(method, url, headers=encoded, content=content, extensions={"timeout": waits.as_dict()})
+            return self._transport.handle_request(request)
 
     @contextmanager
     def named(self, asked: str) -> Iterator[None]:
-        """Let what breaks while a response is awaited or read leave as `SupplierUnavailable` or `ConnectionInvalid`."""
+        """Let what breaks while a response is awaited or read leave as `SupplierUnavailable` or `ConnectionInvalid`.
+
+        An address that nobody can be asked at is a `SupplierRefused`.
+        """
         conn_id = self._endpoint.conn_id
         try:
             yield
@@ -80,6 +81,8 @@ class Wire:
                     f"{asked}: the certificate of the host of connection {conn_id} is not trusted here"
                 ) from exc
             raise SupplierUnavailable(f"{asked}: {_unconnected(exc, conn_id)}", url=asked) from exc
+        except httpx2.InvalidURL as exc:
+            raise SupplierRefused(f"{asked[:_LONGEST_ASKED]}: cannot be asked at all: {exc}", url=asked) from exc
         except UnicodeError as exc:
             raise ConnectionInvalid(f"connection {conn_id}: the host is no address") from exc
         except (httpx2.HTTPError, OSError) as exc:
@@ -93,7 +96,7 @@ def _unconnected(error: httpx2.ConnectError, conn_id: str) -> str:
         return f"the name of the host of connection {conn_id} is not known"
     if _causes(error, ssl.SSLError):
         return "the encrypted connection failed"
-    return "the supplier cannot be connected to"
+    return "the server cannot be connected to"
 
 
 def _causes(error: BaseException, kind: type[BaseException]) -> bool:
