@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from sluice.adapters.sources.finder import SourceShardFinder
-from sluice.errors import ShardsUnusable, SupplierRefused
+from sluice.errors import CursorExpired, ShardsUnusable, SupplierRefused
 from sluice.mapping.buckets import bucket_of
 from sluice.model.run import Mode, Window
 from sluice.model.shard import ShardPlan
@@ -78,8 +78,13 @@ def test_values_are_spread_over_buckets() -> None:
         (cities(None), {}, "neither a text nor a number at `id`"),
         (cities(*range(10_001)), {}, "more than 10,000 values, each of which would be a shard: spread them over fewer"),
         (cities(*range(100_001)), {"buckets": 2}, "lists more than 100,000 records"),
+        (
+            cities(*(f"{number:0200}" for number in range(1_000))),
+            {"buckets": 2},
+            r"of bucket 0 of 2 have \d{2,3},\d{3} bytes, and 64,000 at most .*: raise shards\.buckets",
+        ),
     ],
-    ids=["nothing", "comma", "no value", "too many shards", "too many records"],
+    ids=["nothing", "comma", "no value", "too many shards", "too many records", "too large a bucket"],
 )
 def test_a_list_that_cannot_be_used_says_why(page: bytes, more: dict[str, Any], said: str) -> None:
     """A run of no shards, or of wrong ones, would take objects for gone."""
@@ -90,4 +95,17 @@ def test_a_list_that_cannot_be_used_says_why(page: bytes, more: dict[str, Any], 
 def test_a_list_that_is_refused_is_the_suppliers_answer() -> None:
     """What the source raises passes as it is."""
     with scripted(answer({}, "403 Forbidden")) as supplier, pytest.raises(SupplierRefused, match="403"):
+        found(supplier)
+
+
+def test_a_list_whose_cursor_has_expired_is_read_once_more() -> None:
+    """From the beginning: what was listed before is not mixed with it."""
+    gone = answer({}, "410 Gone")
+    with scripted(cities("oslo", more="c2"), gone, cities("bern", more="d2"), cities("rome")) as supplier:
+        assert [plan.key for plan in found(supplier)] == ["bern", "rome"]
+        assert supplier.asked == ["/cities", "/cities?cursor=c2", "/cities", "/cities?cursor=d2"]
+    with (
+        scripted(cities("oslo", more="c2"), gone, cities("oslo", more="d2"), gone) as supplier,
+        pytest.raises(CursorExpired, match="410"),
+    ):
         found(supplier)

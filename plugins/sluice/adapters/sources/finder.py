@@ -4,7 +4,10 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Final
 
-from sluice.errors import ShardsUnusable, SpecInvalid
+import structlog
+
+from sluice import log_events
+from sluice.errors import CursorExpired, ShardsUnusable, SpecInvalid
 from sluice.mapping.buckets import bucket_of
 from sluice.mapping.shard_values import ShardValueReader
 from sluice.model.base import ShardKey
@@ -16,6 +19,11 @@ from sluice.ports import PageRequest, ShardQuestion, Source
 
 MOST_LISTED: Final = 100_000
 """More records than so many are read of no list, whatever becomes of their values."""
+
+LARGEST_BUCKET: Final = 64_000
+"""Bytes; the values of a bucket stand in its shard's row, and travel in each of its requests."""
+
+_log = structlog.get_logger(__name__)
 
 
 class SourceShardFinder:
@@ -30,7 +38,7 @@ class SourceShardFinder:
         """Return the shards, each key once; call `moved` whenever the supplier has answered."""
         match self._spec.sharding:
             case ListedShards() as listed:
-                values = self._listed(listed, question, moved)
+                values = self._patiently_listed(listed, question, moved)
                 if not values:
                     raise ShardsUnusable(
                         f"shards.source ({listed.source}) lists nothing: that is an outage, and no empty supplier"
@@ -49,6 +57,14 @@ class SourceShardFinder:
         if not isinstance(source, FilesSource):
             raise SpecInvalid([f"shards.kind: files are no shards of a source of kind {self._spec.source.kind}"])
         return FileFinder(source, split).find(question, moved)
+
+    def _patiently_listed(self, listed: ListedShards, question: ShardQuestion, moved: Callable[[], None]) -> set[str]:
+        """Return what is listed, once more from the beginning if the supplier has forgotten where its list was read."""
+        try:
+            return self._listed(listed, question, moved)
+        except CursorExpired as error:
+            _log.warning(log_events.SHARDS_LISTED_AGAIN, message=error.message)
+            return self._listed(listed, question, moved)
 
     def _listed(self, listed: ListedShards, question: ShardQuestion, moved: Callable[[], None]) -> set[str]:
         window = question.window
@@ -91,7 +107,14 @@ def _bucketed(listed: ListedShards, count: int, values: set[str]) -> list[ShardP
                 "shards.buckets out"
             )
         buckets[bucket_of(value, count, listed.salt)].append(value)
-    return [
-        ShardPlan(key=bucket_key(number, count, listed.salt), params={listed.name: ",".join(members)})
-        for number, members in sorted(buckets.items())
-    ]
+    return [_bucket(listed, number, count, ",".join(members)) for number, members in sorted(buckets.items())]
+
+
+def _bucket(listed: ListedShards, number: int, count: int, values: str) -> ShardPlan:
+    key, size = bucket_key(number, count, listed.salt), len(values.encode())
+    if size > LARGEST_BUCKET:
+        raise ShardsUnusable(
+            f"shards.source ({listed.source}): the values of bucket {key} have {size:,} bytes, and {LARGEST_BUCKET:,} at most "
+            "can be asked for at once: raise shards.buckets"
+        )
+    return ShardPlan(key=key, params={listed.name: values})
