@@ -87,6 +87,28 @@ def test_texts_are_compared_as_the_spec_says(
     assert ids(source, watermark=mark) == expected
 
 
+@pytest.mark.parametrize(
+    ("column", "mark", "expected"),
+    [
+        ("bigint", "10.5", [2, 3]),
+        ("integer", "10", [2, 3]),
+        ("smallint", "-3.25", [1, 2, 3]),
+        ("numeric", "10.5", [3]),
+        ("double precision", "10.5", [3]),
+    ],
+)
+def test_an_epoch_is_asked_for_in_a_form_that_its_column_takes(
+    warehouse: Warehouse, column: str, mark: str, expected: list[int]
+) -> None:
+    """Of whole numbers from the one below on, so that nothing is missed; a column with fractions is held against them."""
+    warehouse.run(
+        f"create table things (id int primary key, at {column})", "insert into things values (1, -4), (2, 10), (3, 11)"
+    )
+    warehouse.run("insert into things values (0, -5), (4, null)")
+    fields = [{"name": "id", "type": "bigint"}, {"name": "at", "type": "timestamptz", "format": "epoch_s"}]
+    assert ids(warehouse.source({"fields": fields}, table="things", watermark="at"), watermark=mark) == expected
+
+
 @pytest.mark.parametrize(("field", "more"), [("timestamptz", {}), ("text", {"type": "instant"})])
 def test_texts_are_not_compared_as_instants(warehouse: Warehouse, field: str, more: dict[str, str]) -> None:
     """Each may have an offset of its own, so that their characters say nothing of what is later."""

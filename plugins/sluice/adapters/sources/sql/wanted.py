@@ -1,9 +1,11 @@
 """A table, the spec of its sync, and a request, in; the conditions that its rows have to meet out."""
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Final
 
 from sluice.adapters.sources.sql.fragments import MARK, Fragment, column_of
@@ -19,10 +21,12 @@ from sluice.ports import PageRequest
 _TEXTS: Final = "S"
 _NUMBERS: Final = "N"
 _SMALLER_THAN_BIGINT: Final = frozenset({"smallint", "integer"})
+_WHOLE: Final = _SMALLER_THAN_BIGINT | {"bigint"}
 _WITHOUT_ZONE: Final = frozenset({"date", "timestamp without time zone"})
 _DATES: Final = _WITHOUT_ZONE | {"timestamp with time zone"}
 _WITH_OFFSET: Final = re.compile(r":.*(?:[Zz]|[+-]\d{2}(?::?\d{2})?)")
 _WHOLE_NUMBER: Final = "^[+-]?[0-9]+$"
+_WITH_FRACTION: Final = re.compile(r"[+-]?\d+\.\d+", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,8 @@ def _of_watermark(table: FoundTable, sync: SyncSpec, mark: WatermarkSpec) -> _Or
 def _at_or_above(values: _Ordered, sync: SyncSpec, mark: WatermarkSpec, bound: str) -> Iterator[Fragment]:
     """Yield the condition that a row is not below a watermark, in the order in which watermarks are compared."""
     column = values.column
+    if column.base in _WHOLE and _WITH_FRACTION.fullmatch(bound):
+        bound = str(math.floor(Decimal(bound)))
     if values.is_date or column.category == _NUMBERS:
         yield values.compared(">=", bound)
         return
