@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
-import msgspec
-
 from sluice.mapping import shapes
 from sluice.mapping.exact import exact_type
 from sluice.mapping.violation import Violation
@@ -20,14 +18,13 @@ _DEPTH: Final = 4
 _INT32: Final = 2**31
 _INT64: Final = 2**63
 _LONGEST_NAME: Final = 63
-_LONGEST_EXAMPLE: Final = 40
 _WORDS: Final = (TypeName.DATE, TypeName.TIMESTAMPTZ, TypeName.UUID)
 _NUMERALS: Final = (TypeName.INTEGER, TypeName.BIGINT, TypeName.NUMERIC)
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """A field that could be declared."""
+    """A field that could be declared. It tells no value: those may be personal, and a spec is committed."""
 
     name: str
     path: tuple[str, ...]
@@ -35,8 +32,6 @@ class Proposal:
     seen: int
     """In how many records it has a value."""
     of: int
-    example: str | None
-    """A value of it, as JSON; None: it is null wherever it is there."""
 
 
 def proposals(texts: Iterable[bytes]) -> list[Proposal]:
@@ -57,7 +52,6 @@ def proposals(texts: Iterable[bytes]) -> list[Proposal]:
             type=_type_of(columns[path], only_texts=only_texts),
             seen=len(columns[path]),
             of=len(records),
-            example=_example(columns[path]),
         )
         for name, path in zip(names, paths, strict=True)
     ]
@@ -123,10 +117,3 @@ def _takes_all(name: TypeName, texts: Sequence[str]) -> bool:
     except Violation:
         return False
     return True
-
-
-def _example(values: Sequence[Any]) -> str | None:
-    if not values:
-        return None
-    text = msgspec.json.encode(values[0]).decode()
-    return text if len(text) <= _LONGEST_EXAMPLE else f"{text[: _LONGEST_EXAMPLE - 1]}…"

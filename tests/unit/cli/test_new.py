@@ -167,13 +167,26 @@ def test_a_stage_that_is_there_or_cannot_be_added() -> None:
 
 
 def test_what_was_seen_cannot_break_out_of_its_line() -> None:
-    """A supplier's keys and values stand in comments and quotes."""
+    """A supplier's keys stand in quotes, what was found in comments."""
     record = json.dumps({"id": "a\nb: \u2028c", 'a.b": [': "# x", "évil: {": 1}, ensure_ascii=False).encode()
     plain = drafted_by("hotels", {"stage": "hotel-content"}, [], is_there=False)
     draft = replace(plain, seen=tuple(proposals([record])), notes=("a\nb: c",))
     with drafted(draft, STAGES) as include:
         spec = SpecFiles(include).sync("hotels")
     assert {field.keys for field in spec.fields} == {("id",), ('a.b": [',), ("évil: {",)}
+
+
+def test_no_value_of_a_supplier_is_written() -> None:
+    """A spec is committed, and values may be personal: only how often a field has one is told."""
+    records = [b'{"id": 4711, "name": "Ada Canary", "vat": null}', b'{"id": 4712, "name": null, "vat": null}']
+    plain = drafted_by("hotels", {"stage": "hotel-content"}, [], is_there=False)
+    text = replace(plain, seen=tuple(proposals(records))).spec_text
+    assert [line.strip() for line in text.splitlines() if line.startswith("  - {")] == [
+        "- { name: id, type: integer } # what identifies an object",
+        "- { name: name, type: text } # in 1 of 2 records",
+        "- { name: vat, type: text } # check: null in all records looked at",
+    ]
+    assert not any(value in text for value in ("4711", "4712", "Canary"))
 
 
 def test_keys_that_yaml_or_fields_do_not_take() -> None:

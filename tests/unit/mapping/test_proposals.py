@@ -28,7 +28,7 @@ def test_fields_are_proposed_by_what_was_seen() -> None:
         "lat_2": TypeName.TEXT,
         "code": TypeName.TEXT,
     }
-    assert (found["price"].seen, found["price"].of, found["none"].example) == (1, 3, None)
+    assert (found["price"].seen, found["price"].of, found["none"].seen) == (1, 3, 0)
     assert [proposal.type for proposal in proposals([b'{"a": "1", "b": "1.5", "c": "x"}'])] == [
         TypeName.INTEGER,
         TypeName.NUMERIC,

@@ -133,7 +133,7 @@ class Draft:
         if kind is None or not fits:
             kind = TypeName.TEXT if is_key else TypeName.TIMESTAMPTZ
             comments.append("check the type")
-        return Column(name, path, kind, required=bool(roles) and not is_key, comment="; ".join(comments))
+        return Column(name, path, kind, required=bool(roles) and not is_key, comment="; ".join(filter(None, comments)))
 
     @property
     def spec_text(self) -> str:
@@ -161,7 +161,7 @@ def _fits(kind: TypeName | None, *, is_key: bool, orders: bool, grows: bool) -> 
 
 
 def _found(seen: Proposal) -> str:
-    if seen.example is None:
+    """Return how often a field has a value; nothing if always."""
+    if not seen.seen:
         return "check: null in all records looked at"
-    often = "" if seen.seen == seen.of else f"in {seen.seen} of {seen.of} records, "
-    return f"{often}such as {seen.example}"
+    return "" if seen.seen == seen.of else f"in {seen.seen} of {seen.of} records"
