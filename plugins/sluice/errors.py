@@ -294,7 +294,7 @@ class TargetMismatch(Permanent):
 
 
 class WaitedInVain(Permanent):
-    """What was waited for, another run or a supplier, did not come within the stage's wait_timeout."""
+    """What was waited for, another run or a supplier, did not come in time."""
 
 
 class RunIncomplete(Permanent):

@@ -28,21 +28,23 @@ def patience(services: Services, run_id: RunId, context: Any) -> Iterator[None]:
         if due is None:
             raise
         stage = services.runs.get(run_id).stage
-        began = context["ti"].get_first_reschedule_date(context) or now
-        if is_asked_for(error):
-            key, since = "wait_timeout", began
-        else:
-            key = "no_progress_timeout"
-            since = max([began, *(shard.progress_at for shard in services.shards.of(run_id) if shard.progress_at)])
+        key = "wait_timeout" if _is_asked_for(error) else "no_progress_timeout"
         limit = getattr(services.policy(stage), key)
-        if max(due, now) - since > limit:
-            raise WaitedInVain(
-                f"no more than {spell_duration(limit)} is waited for this supplier ({key} of stage {stage}), and the next try "
-                f"would be due at {due:%Y-%m-%dT%H:%M:%SZ}: {error.message}"
-            ) from error
-        raise
+        earliest = max(due, now) - limit
+        began = context["ti"].get_first_reschedule_date(context) or now
+        if began >= earliest or (not _is_asked_for(error) and _has_moved(services, run_id, earliest)):
+            raise
+        raise WaitedInVain(
+            f"no more than {spell_duration(limit)} is waited for this supplier ({key} of stage {stage}), and the next try "
+            f"would be due at {due:%Y-%m-%dT%H:%M:%SZ}: {error.message}"
+        ) from error
 
 
-def is_asked_for(error: SluiceError) -> bool:
+def _has_moved(services: Services, run_id: RunId, since: datetime) -> bool:
+    """Whether any shard of the run has come further since then; there may be thousands of them."""
+    return any(shard.progress_at is not None and shard.progress_at >= since for shard in services.shards.of(run_id))
+
+
+def _is_asked_for(error: SluiceError) -> bool:
     """Whether it is the supplier who asks for the wait; else it is left alone because it fails."""
     return isinstance(error, RateLimited) or bool(error.facts.get("is_asked_for"))
