@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from sluice.model.scalars import spell_duration
+from sluice.model.scalars import spell_duration, spell_instant
 
 _PIPE_WIDTH: Final = 240
 """Columns where there is no terminal: nothing should be cut short for a file."""
@@ -136,7 +136,7 @@ def _plain(value: Any) -> Any:
 
 def _scalar(value: Any) -> Any:
     if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+        return spell_instant(value)
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, timedelta):

@@ -1,12 +1,12 @@
 """A spec and what its shards are wanted for come in; all its shards go out, each with the values its requests are made with."""
 
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
 from typing import Final
 
 from sluice.errors import ShardsUnusable, UsageInvalid
 from sluice.model.base import ShardKey
 from sluice.model.run import Mode, Run, Window
+from sluice.model.scalars import spell_instant
 from sluice.model.shard import ShardPlan
 from sluice.model.sharding import MOST_SHARDS, BucketShards, RangeShards, ShardValues, WindowShards
 from sluice.model.spec import SyncSpec
@@ -72,19 +72,16 @@ def _windows(spec: SyncSpec, windows: WindowShards, question: ShardQuestion) -> 
     if start is None:
         raise UsageInvalid(f"{spec.sync} is cut into spans of time: give the run a window, or the spec shards.start")
     if start >= end:
-        raise UsageInvalid(f"shards.start of {spec.sync} is {_instant(start)}, and the run begins before that")
+        raise UsageInvalid(f"shards.start of {spec.sync} is {spell_instant(start)}, and the run begins before that")
     try:
         spans = windows.spans(start, end)
     except ValueError as exc:
         raise UsageInvalid(f"shards of {spec.sync}: {exc}") from exc
     for first, behind in spans:
-        yield ShardPlan(key=ShardKey(_instant(first)), params={"start": _instant(first), "end": _instant(behind)})
+        begins, ends = spell_instant(first), spell_instant(behind)
+        yield ShardPlan(key=ShardKey(begins), params={"start": begins, "end": ends})
 
 
 def _buckets(buckets: BucketShards) -> Iterator[ShardPlan]:
     for number in range(buckets.count):
         yield ShardPlan(key=buckets.key_of(number), params={"bucket": str(number), "buckets": str(buckets.count)})
-
-
-def _instant(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")

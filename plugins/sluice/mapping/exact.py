@@ -19,6 +19,7 @@ from msgspec import Meta, Raw
 from sluice.mapping.documents import canonical_document, refuse_nul, strip
 from sluice.mapping.violation import ENCODING, OUT_OF_RANGE, PRECISION, TYPE, Violation, shown
 from sluice.model.fields import FieldSpec, FieldType, TypeName
+from sluice.model.scalars import spell_instant
 
 STRING: Final = "a string"
 NUMBER: Final = "a number"
@@ -237,7 +238,7 @@ def _epoch(places: int) -> Callable[[str], int]:
 
 
 def _instant_text(value: int) -> str:
-    return (_EPOCH + timedelta(microseconds=value)).isoformat().replace("+00:00", "Z")
+    return spell_instant(_EPOCH + timedelta(microseconds=value))
 
 
 def _date_text(value: int) -> str:

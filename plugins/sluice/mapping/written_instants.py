@@ -12,6 +12,7 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from sluice.mapping.violation import OUT_OF_RANGE, TYPE, Violation, shown
+from sluice.model.scalars import spell_instant
 
 Place = tuple[int, str]
 """Microseconds since 1970, and the digits that follow, without trailing zeros: the order of such pairs is that of instants."""
@@ -72,7 +73,7 @@ class WrittenInstants:
     def spelled(self, moment: datetime) -> str:
         """Return a moment as a text: on the clocks of the zone, or in UTC with its Z."""
         if self.zone is None:
-            return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+            return spell_instant(moment)
         return moment.astimezone(self.zone).replace(tzinfo=None).isoformat()
 
     def _offset(self, parts: _Parts, text: str) -> timedelta:

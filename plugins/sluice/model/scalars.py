@@ -1,7 +1,7 @@
 """Small values as people write them: durations (`90s`), moments, sizes (`16MB`), limits (`5` or `2.5%`)."""
 
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Any, Final
 
@@ -47,6 +47,11 @@ def parse_moment(value: Any) -> datetime:
     if moment.tzinfo is None:
         raise ValueError(f"{value} has no time zone; write {moment.isoformat()}Z for UTC")
     return moment
+
+
+def spell_instant(moment: datetime) -> str:
+    """Return a moment that has a time zone in UTC, as ISO 8601 with a `Z`."""
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def _parse_size(value: Any) -> Any:

@@ -1,13 +1,14 @@
 """Durations, sizes and limits: what is read, what is refused, and that they come back from JSON as they were."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from sluice.model.scalars import Duration, Limit, LimitValue, Size, spell_duration
+from sluice.model.scalars import Duration, Limit, LimitValue, Size, spell_duration, spell_instant
 
 DURATION: TypeAdapter[timedelta] = TypeAdapter(Duration)
 SIZE: TypeAdapter[int] = TypeAdapter(Size)
@@ -99,3 +100,17 @@ def test_a_limit_survives_json(written: Any) -> None:
 def test_a_share_is_exact() -> None:
     """A share is a decimal, not a float."""
     assert LIMIT.validate_python("0.1%").share == Decimal("0.001")
+
+
+@pytest.mark.parametrize(
+    ("moment", "spelled"),
+    [
+        (datetime(2026, 7, 1, 12, tzinfo=UTC), "2026-07-01T12:00:00Z"),
+        (datetime(2026, 7, 1, 12, 0, 0, 5, tzinfo=ZoneInfo("Europe/Berlin")), "2026-07-01T10:00:00.000005Z"),
+        (datetime.min.replace(tzinfo=UTC), "0001-01-01T00:00:00Z"),
+        (datetime.max.replace(tzinfo=UTC), "9999-12-31T23:59:59.999999Z"),
+    ],
+)
+def test_an_instant_is_spelled_in_utc(moment: datetime, spelled: str) -> None:
+    """Whatever zone it came in, with no more digits than it has."""
+    assert spell_instant(moment) == spelled

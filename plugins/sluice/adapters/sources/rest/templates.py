@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from types import SimpleNamespace
 from typing import Any, Final
 from urllib.parse import quote
@@ -11,6 +11,7 @@ from jinja2 import StrictUndefined, Template, TemplateError, Undefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from sluice.errors import SpecInvalid
+from sluice.model.scalars import spell_instant
 from sluice.ports import PageRequest
 
 Values = Mapping[str, Any]
@@ -119,4 +120,4 @@ def _names(values: Values) -> Iterator[str]:
 
 
 def _instant(instant: datetime | None) -> str:
-    return "" if instant is None else instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return "" if instant is None else spell_instant(instant)

@@ -1,6 +1,6 @@
 """A query as the spec has it in, with what it is asked for; the query with parameters, and their values, out."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any, Final
@@ -12,6 +12,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from sluice.adapters.sources.sql.fragments import MARK, Fragment, Value
 from sluice.adapters.sources.sql.quoting import complaint, misplaced
 from sluice.errors import SpecInvalid
+from sluice.model.scalars import spell_instant
 from sluice.ports import PageRequest
 
 _COLLECTED: Final = "the values of the parameters"
@@ -67,4 +68,4 @@ class QueryTemplate:
 
 
 def _instant(instant: datetime | None) -> str | None:
-    return None if instant is None else instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return None if instant is None else spell_instant(instant)

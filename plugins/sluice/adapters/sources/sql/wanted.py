@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
@@ -12,6 +12,7 @@ from sluice.adapters.sources.sql.fragments import MARK, Fragment, column_of
 from sluice.adapters.sources.sql.slots import in_bucket
 from sluice.adapters.sources.sql.tables import Column, FoundTable
 from sluice.errors import SpecInvalid
+from sluice.model.scalars import spell_instant
 from sluice.model.sharding import BucketShards, FileShards, ListedShards, RangeShards, ShardValues, WindowShards
 from sluice.model.source import SqlSource
 from sluice.model.spec import SyncSpec
@@ -154,4 +155,4 @@ def _declared(table: FoundTable, column: str | None) -> Column:
 
 
 def _instant(moment: datetime | str) -> str:
-    return moment if isinstance(moment, str) else moment.astimezone(UTC).isoformat()
+    return moment if isinstance(moment, str) else spell_instant(moment)
