@@ -57,7 +57,9 @@ class LinkPager:
         match self._declared.kind:
             case "next_url":
                 found = self._rules.text_or_integer(reading, "path", LONGEST_CURSOR)
-                return None if found is None else str(found)
+                if isinstance(found, int):
+                    raise _no_address(self._declared.path, found, reading)
+                return found
             case "link":
                 links = header_text("Link", reading, _LONGEST_LINKS)
                 return None if links is None else next(next_links(links), None)
@@ -91,6 +93,14 @@ def next_links(header: str) -> Iterator[str]:
             attributes.setdefault(attribute[1].lower(), attribute[2] if attribute[2] is not None else attribute[3])
         if "anchor" not in attributes and "next" in attributes.get("rel", "").lower().split():
             yield link[1].strip()
+
+
+def _no_address(place: str, found: int, reading: Reading) -> AnswerUnusable:
+    return AnswerUnusable(
+        f"{reading.asked}: at source.cursor.path `{place}` stands the number {found}, which is no address: if a "
+        "parameter takes it, declare kind: body",
+        url=reading.answer.shown,
+    )
 
 
 def _url_of(cursor: JsonValue) -> str | None:

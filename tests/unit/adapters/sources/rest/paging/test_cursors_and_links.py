@@ -117,6 +117,13 @@ def test_link_headers(header: str, targets: list[str]) -> None:
     assert list(next_links(header)) == targets
 
 
+@pytest.mark.parametrize("number", [0, 17, 2**70])
+def test_a_number_is_no_address(number: int) -> None:
+    """It is a cursor, so another kind of paging is named; read as an address it would lead somewhere beside the list."""
+    with pytest.raises(AnswerUnusable, match=rf"`meta\.next` stands the number {number}, which is no address: .*kind: body"):
+        pager(NEXT_URL).after(None, reading(NEXT_URL, body(number)))
+
+
 def test_a_supplier_behind_a_proxy_is_asked_as_before() -> None:
     """A next link to the declared host by http, where it is asked by https, is followed by https."""
     endpoint = Endpoint.of(ConnectionInfo("shop", "http", "https://shop.test", None, None, None, None, {}))
