@@ -37,6 +37,10 @@ _VALUES_KNOWN: Final = 2
 """Of the last page: its last value, and the one before it."""
 
 
+_MOST_KNOWN: Final = 4_000
+"""Records of a page that have one of these values: a hash of each stands in the shard's row."""
+
+
 class _Place(msgspec.Struct, frozen=True, tag_field="kind", tag="keyset", forbid_unknown_fields=True):
     """A page that is to be asked for. Values are kept as the supplier spelt them in JSON."""
 
@@ -122,6 +126,8 @@ class KeysetPager:
 
     def _gone_on(self, place: _Place, begins: str, hashes: Sequence[str], reading: Reading) -> _Place:
         values = list(self._values_from_the_end(reading))
+        if len(values) > _MOST_KNOWN:
+            raise self._too_many_ties(len(values), reading)
         high = values[0] if values else ""
         low = next((value for value in values if value != high), place.low if high == place.high else place.high)
         return _Place(
@@ -179,6 +185,14 @@ class KeysetPager:
             f"a full page behind the value {shown} of `{self._declared.field}` brings nothing new: either more records have "
             "that value than a page holds, then raise source.cursor.size, or the supplier ignores "
             f"{self._declared.parameter!r} (source.cursor.parameter)",
+        )
+
+    def _too_many_ties(self, number: int, reading: Reading) -> Exception:
+        return stuck(
+            reading,
+            f"the last {number:,} records of the page have no more than two values of `{self._declared.field}`, and a cursor "
+            f"knows {_MOST_KNOWN:,} at most: let source.cursor.field be one that fewer records share a value of, or lower "
+            "source.cursor.size, if it is larger than that",
         )
 
     def _no_value(self, record: Raw, reading: Reading) -> AnswerUnusable:

@@ -1,5 +1,6 @@
 """Lists that lose, gain and move records while they are read by offset or keyset."""
 
+import json
 from collections.abc import Callable
 from itertools import count
 from typing import Any
@@ -147,6 +148,16 @@ def test_ties_that_no_page_holds_though_it_was_declared_to() -> None:
     listing = Listing([*things(3), *ties, {"id": 99, "at": 6}], 2)
     with pytest.raises(CursorStuck, match="brings nothing new"):
         read_through(KEYSET | {"size": 100}, listing)
+
+
+def test_ties_that_a_cursor_would_have_to_know_by_the_thousand() -> None:
+    """A shard's row keeps a hash of each record of the last two values of a page, so there is a limit to them."""
+    declared = KEYSET | {"size": 10_000}
+    fit = [{"id": n, "at": 1 + n // 2000} for n in range(4000)]
+    cursor = pager(declared).after(None, reading(declared, {"items": [{"id": -1, "at": 0}, *fit]}))
+    assert len(json.dumps(cursor)) < 100_000
+    with pytest.raises(CursorStuck, match=r"last 4,001 records .*`at`.*source\.cursor\.field .*source\.cursor\.size"):
+        pager(declared).after(None, reading(declared, {"items": [*fit, {"id": 4000, "at": 2}]}))
 
 
 @pytest.mark.parametrize(
