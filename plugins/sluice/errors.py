@@ -5,7 +5,7 @@
     │   ├── SupplierUnavailable     time-out, reset, 5xx
     │   │   ├── RateLimited         429, or 503 with Retry-After; or too long a queue for a slot
     │   │   ├── AnswerFailed        an answer under status 200 that says itself that it failed
-    │   │   ├── CodeFailed          a class of the team's own that raised what nobody knows the meaning of
+    │   │   ├── CodeFailed          code of the team's own that raised what nobody knows the meaning of
     │   │   └── SupplierResting     the breaker is open: the supplier failed too often just now
     │   ├── StateUnavailable        the database of `sluice_state` cannot be reached
     │   ├── TargetUnavailable       the target's database cannot be reached
@@ -118,7 +118,7 @@ class AnswerFailed(SupplierUnavailable):
 
 
 class CodeFailed(SupplierUnavailable):
-    """The team's own class for a supplier raised an error that is none of Sluice's."""
+    """The team's own code for a supplier raised an error that is none of Sluice's, or cannot be used as it is."""
 
 
 class SupplierResting(SupplierUnavailable):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sluice.errors import ConnectionInvalid, SluiceError, SpecInvalid, SupplierRefused
+from sluice.errors import CodeFailed, ConnectionInvalid, SluiceError, SpecInvalid, SupplierRefused
 from sluice.model.source import RestSource as RestSpec
 from sluice.model.stage import RetryPolicy, StagePolicy
 from sluice.ports import ConnectionInfo, PageRequest
@@ -157,20 +157,21 @@ def test_a_signer_of_the_teams_own(include: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("by", "message"),
+    ("by", "error", "message"),
     [
         (
             "own_signers_7f3a.broken",
+            CodeFailed,
             r"source\.auth\.by: own_signers_7f3a\.broken failed at .*_7f3a\.py:9: ValueError: cannot sign with \*\*\*",
         ),
-        ("own_signers_7f3a.folded", r"own_signers_7f3a\.folded has to return a mapping"),
-        ("own_signers_7f3a.absent", r"source\.auth\.by: own_signers_7f3a .* has no absent"),
-        ("no_such_module_7f3a.sign", r"source\.auth\.by: no_such_module_7f3a cannot be imported"),
+        ("own_signers_7f3a.folded", CodeFailed, r"own_signers_7f3a\.folded has to return a mapping"),
+        ("own_signers_7f3a.absent", SpecInvalid, r"source\.auth\.by: own_signers_7f3a .* has no absent"),
+        ("no_such_module_7f3a.sign", SpecInvalid, r"source\.auth\.by: no_such_module_7f3a cannot be imported"),
     ],
 )
-def test_a_signer_that_cannot_be_used(include: Path, by: str, message: str) -> None:
-    """What is wrong is said with the place in the spec and in the code, and without the secret."""
-    with pytest.raises(SpecInvalid, match=message) as caught:
+def test_a_signer_that_cannot_be_used(include: Path, by: str, error: type[SluiceError], message: str) -> None:
+    """What is wrong is said with the place in the spec and in the code, without the secret; one that fails stops its shard."""
+    with pytest.raises(error, match=message) as caught:
         sent({"kind": "signed", "by": by}, include, password="s3cr3t-word")
     assert (
         "s3cr3t-word"

@@ -18,7 +18,7 @@ from typing import Final, NoReturn, TypeVar
 import structlog
 
 from sluice import log_events
-from sluice.errors import RateLimited, SluiceError, SupplierResting, SupplierUnavailable
+from sluice.errors import CodeFailed, RateLimited, SluiceError, SupplierResting, SupplierUnavailable
 from sluice.model.breaker import Breaker, BreakerState
 from sluice.model.scalars import spell_duration
 from sluice.model.stage import BreakerPolicy, StagePolicy
@@ -93,6 +93,8 @@ class SharedBreaker:
         probe = self._enter()
         try:
             result = call()
+        except CodeFailed:
+            raise  # nobody was asked
         except SluiceError as error:
             if is_failure(error):
                 self._failed(error, probe)

@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 
 from sluice.errors import (
     AnswerNotJson,
+    CodeFailed,
     CursorExpired,
     PaginationLimit,
     RateLimited,
@@ -166,6 +167,21 @@ def test_who_dies_while_trying_does_not_block() -> None:
     work.clock.move(SECOND)
     assert work.try_it(other, work.answer) is None
     assert work.changes()[BreakerState.CLOSED] == 1
+
+
+def test_code_that_fails_before_it_asks_says_nothing_of_the_supplier() -> None:
+    """However often it does, it opens nothing; and as the one try after a rest it closes nothing."""
+    work = Work(open_for="30s")
+    worker = work.worker()
+
+    def sign() -> str:
+        raise CodeFailed("it failed at signers.py:9")
+
+    assert work.try_it(worker, sign, times=9) is CodeFailed
+    work.try_it(worker, work.fail, times=5)
+    work.clock.move(timedelta(seconds=30))
+    assert work.try_it(worker, sign) is CodeFailed
+    assert work.changes() == {BreakerState.OPEN: 1, BreakerState.HALF_OPEN: 1}
 
 
 def test_who_was_too_slow_with_the_one_try_decides_nothing() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from sluice.adapters.sources.http.endpoint import Endpoint
 from sluice.adapters.sources.http.request import Request, is_header_value
 from sluice.adapters.user_code import where_raised
-from sluice.errors import SpecInvalid
+from sluice.errors import CodeFailed
 from sluice.model.auth import SignedAuth
 from sluice.model.header_names import is_header_name
 from sluice.ports import Clock, RequestFacts
@@ -41,14 +41,14 @@ class Signing:
     """The signer's name, for messages."""
 
     def sign(self, request: Request) -> Request:
-        """Return the request with its signature; raise `SpecInvalid` if the signer gives none that can be sent."""
+        """Return the request with its signature; raise `CodeFailed` if the signer fails, or gives none that can be sent."""
         address = request.url or self.endpoint.url(request.path, request.query)
         content = request.content()
         facts = RequestFacts(request.method, address, content[1] if content else b"")
         headers = self._signed(facts)
         if not _are_headers(headers):
-            raise SpecInvalid(
-                [f"source.auth.by: {self.by} has to return a mapping of names of headers to texts of one line in Latin-1"]
+            raise CodeFailed(
+                f"source.auth.by: {self.by} has to return a mapping of names of headers to texts of one line in Latin-1"
             )
         self.endpoint.secrets.add_passing(*headers.values())
         return request.with_headers(headers)
@@ -56,10 +56,10 @@ class Signing:
     def _signed(self, facts: RequestFacts) -> Mapping[str, str]:
         try:
             return self.signer(facts, self.key, self.secret, self.clock.now())
-        except Exception as exc:  # noqa: BLE001  whatever a signer raises, the spec names a bad one
+        except Exception as exc:  # noqa: BLE001  only the team could say what there is
             # Without the error itself, whose message and whose causes may hold the secret.
             said = self.endpoint.snippet(f"{type(exc).__name__}: {exc}")
-            raise SpecInvalid([f"source.auth.by: {self.by} failed at {where_raised(exc)}: {said}"]) from None
+            raise CodeFailed(f"source.auth.by: {self.by} failed at {where_raised(exc)}: {said}") from None
 
     def renew(self, refused: Request) -> bool:  # noqa: ARG002  whatever was refused, the next signature is no better
         """Return False: each signature is new."""
