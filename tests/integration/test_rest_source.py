@@ -145,10 +145,13 @@ def test_an_empty_page_is_a_page() -> None:
 
 
 def test_a_list_at_the_root_is_one_page() -> None:
-    """Where the answer is the list itself, no cursor fits in and one page is all."""
+    """Where the answer is the list itself, one page may be all; a cursor beside it has no place."""
     with scripted(answer([1, 2, 3])) as server:
-        source = lone_source(source_spec(records=""), server.connection(), stage_policy())
+        declared = source_spec(records="", cursor={"kind": "none"})
+        source = lone_source(declared, server.connection(), stage_policy())
         assert [(p.records, p.cursor) for p in source.pages(asking())] == [(3, None)]
+        with pytest.raises(SpecInvalid, match=r"source\.cursor\.path: the answer is itself the list"):
+            lone_source(source_spec(records=""), server.connection(), stage_policy())
 
 
 def test_one_damaged_record_does_not_stop_a_page() -> None:
@@ -253,7 +256,11 @@ def test_a_supplier_that_is_not_there() -> None:
 @pytest.mark.parametrize(
     ("bad", "error", "message"),
     [
-        (answer({"e": "x" * 900}, "404 Not Found"), SupplierRefused, r"404 Not Found: .{190,210}…\. Check what source of the spec"),
+        (
+            answer({"e": "x" * 900}, "404 Not Found"),
+            SupplierRefused,
+            r"404 Not Found: .{190,210}…\. Check what source of the spec",
+        ),
         (answer(b"no", "401 Unauthorized"), SupplierRefused, "login, password and headers of connection shop"),
         (
             answer(b"", "302 Found", Location="https://evil.example/x?t=1"),

@@ -13,22 +13,16 @@ def broken_rules(source: SourceSpec, path: Path) -> Iterator[Problem]:
         return
     yield from _parameters(source, path)
     yield from (Problem((*path, *key.split(".")), problem) for key, problem in exclusions(source))
-    if source.records:
-        return
-    for key, _ in source.cursor.places():
-        if source.cursor.kind != "body" or key != "path":  # such a list has always been taken for the only page
-            problem = "the answer is itself the list (source.records is empty), so nothing stands beside it: leave this out"
-            yield Problem((*path, "cursor", key), problem)
 
 
 def _parameters(source: RestSource, path: Path) -> Iterator[Problem]:
     """Check that each parameter of paging has a place that nothing else takes, but for the value that a keyset begins with."""
     paging = source.cursor
-    whose: dict[str, str] = {}
+    whose: dict[tuple[str, ...], str] = {}
     cursor = f"{'.'.join(map(str, path))}.cursor"
     for key, name in paging.parameters():
         shown = f"{cursor}.{key}"
-        keys = name.split(".") if paging.into == "body" else [name]
+        keys = tuple(name.split(".")) if paging.into == "body" else (name,)
         place: Path = (*path, paging.into)
         below: object = (source.query if paging.into == "query" else source.body) or {}
         for at, part in enumerate(keys):
@@ -40,6 +34,10 @@ def _parameters(source: RestSource, path: Path) -> Iterator[Problem]:
             place, below = (*place, part), below[part]
             if at == len(keys) - 1 and (paging.kind, key) != ("keyset", "parameter"):
                 yield Problem(place, f"is set by {shown}: leave it out here")
-        if name in whose:
-            yield Problem((*path, "cursor", key), f"{name!r} is {cursor}.{whose[name]} already")
-        whose[name] = key
+        for other, other_key in whose.items():
+            if keys == other:
+                yield Problem((*path, "cursor", key), f"{name!r} is {cursor}.{other_key} already")
+            elif keys == other[: len(keys)] or other == keys[: len(other)]:
+                inside = f"of {cursor}.{other_key}: what goes into a body cannot stand inside something else that does"
+                yield Problem((*path, "cursor", key), f"{name!r} does not go with {'.'.join(other)!r} {inside}")
+        whose[keys] = key

@@ -50,6 +50,12 @@ def test_sound_ways_of_paging(tmp_path: Path, cursor: str) -> None:
     assert problems(tmp_path, cursor) == []
 
 
+@pytest.mark.parametrize("cursor", ["none}", "link}", "header, header: X-Next}", "page}", "offset, size: 9}"])
+def test_a_list_at_the_root(tmp_path: Path, cursor: str) -> None:
+    """What stands beside no list leads on all the same."""
+    assert problems(tmp_path, f"{{kind: {cursor}", "query: {}") == []
+
+
 def test_a_keyset_may_begin_somewhere(tmp_path: Path) -> None:
     """What a query says in the parameter of a keyset is for the first page."""
     cursor = "{kind: keyset, size: 100, field: changed, parameter: since}"
@@ -80,6 +86,11 @@ def test_a_keyset_may_begin_somewhere(tmp_path: Path) -> None:
             "source.cursor.path: the answer is itself the list",
         ),
         (
+            "{path: next, parameter: c}",
+            "query: {}",
+            "nothing stands beside it: say where the list stands, or page by kind: none, link, header, page, offset or keyset",
+        ),
+        (
             "{kind: page, total: total}",
             "query: {}",
             "source.cursor.total: the answer is itself the list",
@@ -104,3 +115,26 @@ def test_places_in_a_body(tmp_path: Path, body: str, problem: str) -> None:
     more = f"method: POST\n  records: items\n  body: {body}"
     found = problems(tmp_path, "{path: next, parameter: page.after, into: body}", more)
     assert any(problem in line for line in found), found
+
+
+@pytest.mark.parametrize(
+    ("parameter", "size", "problem"),
+    [
+        ("page", "page.size", "'page.size' does not go with 'page' of source.cursor.parameter"),
+        ("page.after", "page", "'page' does not go with 'page.after' of source.cursor.parameter"),
+        ("page.size", "page.size", "'page.size' is source.cursor.parameter already"),
+    ],
+)
+def test_places_inside_each_other(tmp_path: Path, parameter: str, size: str, problem: str) -> None:
+    """Of two parameters in a body neither is inside the other."""
+    both = f"path: next, parameter: {parameter}, size: 5, size_parameter: {size}"
+    found = problems(tmp_path, f"{{{both}, into: body}}", "method: POST\n  records: items")
+    assert len(found) == 1
+    assert f"source.cursor.size_parameter: {problem}" in found[0]
+
+
+@pytest.mark.parametrize(("parameter", "into"), [("page", "query"), ("page.after", "body"), ("pages", "body")])
+def test_places_beside_each_other(tmp_path: Path, parameter: str, into: str) -> None:
+    """Two parameters in a body may have the same object above them; in a query a name with a dot is like any other."""
+    both = f"path: next, parameter: {parameter}, size: 5, size_parameter: page.size"
+    assert problems(tmp_path, f"{{{both}, into: {into}}}", "method: POST\n  records: items") == []

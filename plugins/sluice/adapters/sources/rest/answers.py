@@ -53,7 +53,7 @@ class AnswerReader:
         records = at(found, self._records)
         if records is UNSET:
             raise self._no_records(answer)
-        values = {key: at(found, path) for key, path in self._places.items()} if self._records else {}
+        values = {key: at(found, path) for key, path in self._places.items()}
         return Reading(answer, records or (), _told(values))
 
     def _read_odd(self, answer: Answer, exc: Exception) -> Reading:
@@ -66,7 +66,7 @@ class AnswerReader:
             raise self._odd_whole(answer) from exc
         try:
             records = self._splitter.split(answer.body).records
-            values = {key: _in_damaged(answer.body, path) for key, path in self._places.items()} if self._records else {}
+            values = {key: _in_damaged(answer.body, path) for key, path in self._places.items()}
         except RecordsMissing:
             raise self._no_records(answer) from exc
         except (AnswerNotJson, tokens.Unbalanced):

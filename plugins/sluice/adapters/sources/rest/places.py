@@ -1,8 +1,12 @@
 """Where things stand in an answer, as a spec says it; the places that exclude each other out."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from sluice.model.source import RestSource
+
+_NOTHING_BESIDE: Final = "the answer is itself the list (source.records is empty), so nothing stands beside it"
+_MEND: Final = "say where the list stands, or page by kind: none, link, header, page, offset or keyset"
 
 
 def places_of(source: RestSource) -> dict[str, tuple[str, ...]]:
@@ -16,7 +20,9 @@ def exclusions(source: RestSource) -> Iterator[tuple[str, str]]:
     places = places_of(source)
     for key, path in places.items():
         shown = ".".join(path)
-        if records and records == path[: len(records)]:
+        if not records:
+            yield key, f"{_NOTHING_BESIDE}: {_MEND if key == 'cursor.path' else 'leave this out'}"
+        elif records == path[: len(records)]:
             yield key, f"{shown!r} stands inside source.records, which is a list"
         elif path == records[: len(path)]:
             yield "records", f"{source.records!r} stands inside source.{key}, which is a single value"
