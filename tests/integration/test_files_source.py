@@ -27,7 +27,7 @@ from sluice.model.stage import RetryPolicy, StagePolicy
 from sluice.ports import ConnectionInfo, Page, PageRequest, ShardQuestion
 from tests.support.bucket import Bucket
 from tests.support.file_server import serving
-from tests.support.restraints import lone_restraint
+from tests.support.restraints import lone_proofs, lone_restraint
 
 LINES = b"".join(b'{"id": %d, "name": "%s"}\n' % (number, b"x" * 50) for number in range(3000))
 POLICY = StagePolicy(retry=RetryPolicy(attempts=3, base=timedelta(milliseconds=1), cap=timedelta(milliseconds=2)))
@@ -37,7 +37,14 @@ def source_of(info: ConnectionInfo, policy: StagePolicy = POLICY, **changes: Any
     """Return a source of one file of lines, unless told otherwise."""
     declared = {"kind": "files", "connection": "shop", "files": ["/hotels.jsonl"], "format": "jsonl", "size": 100}
     spec = FilesSpec.model_validate(declared | changes)
-    return FilesSource(spec, info, policy, lambda host: lone_restraint(policy, host))
+    proofs = lone_proofs()
+    return FilesSource(
+        spec,
+        info,
+        policy,
+        lambda host: lone_restraint(policy, host),
+        lambda endpoint: proofs.open(spec.auth, info, endpoint, policy),
+    )
 
 
 def asking(cursor: Any = None, watermark: str | None = None, **shard: str) -> PageRequest:

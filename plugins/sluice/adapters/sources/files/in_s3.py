@@ -46,6 +46,10 @@ class S3Files:
         )
         self._restraint = restraint_of(re.sub(r"^https?://", "", self._where))
 
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
     def matching(self, pattern: str) -> list[StoredFile]:
         """Return the objects whose keys a pattern stands for: * is anything, and a last / all that is below."""
         pattern = f"{pattern}*" if pattern.endswith("/") else pattern

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -17,7 +17,6 @@ from sluice.adapters.sources.files.storage import Handle, Storage, StoredFile
 from sluice.adapters.sources.http.auth import Auth
 from sluice.adapters.sources.http.client import HttpClient
 from sluice.adapters.sources.http.endpoint import Endpoint
-from sluice.adapters.sources.http.proof import proof_of_connection
 from sluice.adapters.sources.rest.templates import PathTemplate, TextTemplate, values_of
 from sluice.errors import AnswerUnusable, ConnectionInvalid, CursorExpired, FileUnreadable, SpecInvalid, SupplierRefused
 from sluice.guard.restraint import Restraint
@@ -39,7 +38,7 @@ class FilesSource:
         info: ConnectionInfo,
         policy: StagePolicy,
         restraint_of: Callable[[str], Restraint],
-        auth_of: Callable[[Endpoint], Auth] | None = None,
+        auth_of: Callable[[Endpoint], Auth],
     ) -> None:
         """Check spec and connection; nothing is asked for yet."""
         if (source.bucket is None) is (info.conn_type == "aws"):
@@ -87,11 +86,11 @@ class FilesSource:
     def storage(self) -> Iterator[Storage]:
         """Open what the files lie in."""
         if self.spec.bucket is not None:
-            yield S3Files(self._info, self.spec.bucket, self._policy, self._restraint_of)
+            with closing(S3Files(self._info, self.spec.bucket, self._policy, self._restraint_of)) as files:
+                yield files
             return
         endpoint = Endpoint.of(self._info)
-        auth = self._auth_of(endpoint) if self._auth_of else proof_of_connection(self._info, endpoint)
-        restraint = self._restraint_of(endpoint.host)
+        auth, restraint = self._auth_of(endpoint), self._restraint_of(endpoint.host)
         with HttpClient(endpoint, self._policy, restraint, auth, self.spec.allow_hosts) as client:
             yield HttpFiles(client)
 
