@@ -7,7 +7,7 @@ from sluice.adapters import shard_rules, source_rules
 from sluice.adapters.spec_draft import Draft, undeclared
 from sluice.adapters.spec_problems import suggest
 from sluice.adapters.yaml_positions import Path, Problem
-from sluice.model.fields import VERSION_TYPES, TypeName
+from sluice.model.fields import SYSTEM_COLUMNS, VERSION_TYPES, TypeName
 
 PRESETS: Final = ("@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")
 _CRON_PARTS: Final = 5
@@ -64,6 +64,9 @@ def _field_names(draft: Draft) -> Iterator[Problem]:
             continue
         if name.startswith("_sluice"):
             yield Problem(("fields", index, "name"), f"{name!r}: names that begin with _sluice are Sluice's own")
+        if name in SYSTEM_COLUMNS:
+            mend = "choose another name" if item.get("path") else f"choose another name, and path: {name}"
+            yield Problem(("fields", index, "name"), f"{name!r} is a column that Postgres gives to every table: {mend}")
         if first.setdefault(name, index) != index:
             yield Problem(("fields", index, "name"), f"{name!r} stands twice; the first is fields[{first[name]}]")
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from sluice.mapping import shapes
 from sluice.mapping.exact import exact_type
 from sluice.mapping.violation import Violation
-from sluice.model.fields import FieldType, TypeName
+from sluice.model.fields import SYSTEM_COLUMNS, FieldType, TypeName
 
 MOST_FIELDS: Final = 60
 """A person would not read more; whoever needs them writes them."""
@@ -63,7 +63,7 @@ def column_names(paths: Sequence[tuple[str, ...]]) -> list[str]:
     for path in paths:
         ways = [_spelled(path[-1:]), _spelled(path)]
         ways += [f"{_spelled(path)[:55]}_{number}" for number in range(2, len(paths) + 2)]
-        names.append(next(way for way in ways if way not in names))
+        names.append(next(way for way in ways if way not in names and way not in SYSTEM_COLUMNS))
     return names
 
 

@@ -28,6 +28,9 @@ class TypeName(StrEnum):
 VERSION_TYPES = frozenset({TypeName.INTEGER, TypeName.BIGINT, TypeName.DATE, TypeName.TIMESTAMPTZ})
 """The types whose values order as 64-bit integers."""
 
+SYSTEM_COLUMNS = frozenset({"cmax", "cmin", "ctid", "tableoid", "xmax", "xmin"})
+"""The columns that every table of Postgres has; none of a table's own can be named so."""
+
 
 class FieldType(Frozen):
     """A type with its parameters: `numeric(10,7)` has a precision and a scale."""
@@ -69,7 +72,9 @@ def _parse_path(value: Any) -> Any:
 class FieldSpec(Frozen):
     """One column of the target and where its value comes from."""
 
-    name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,62}$", description="the column's name; `_sluice…` is reserved")
+    name: str = Field(
+        pattern=r"^[a-z][a-z0-9_]{0,62}$", description="the column's name; `_sluice…` is reserved, as are Postgres's own"
+    )
     path: Annotated[tuple[Annotated[str, Field(min_length=1)], ...], BeforeValidator(_parse_path)] = Field(
         default=(), description="keys from the record's root, joined by dots, or a list where a key has a dot; absent: the name"
     )

@@ -158,6 +158,15 @@ def test_reserved_field_names_are_refused(include: Path) -> None:
     assert "22: fields[1].name: '_sluice_note': names that begin with _sluice are Sluice's own" in found
 
 
+@pytest.mark.parametrize("name", ["cmax", "cmin", "ctid", "tableoid", "xmax", "xmin"])
+def test_names_of_system_columns_are_refused(include: Path, name: str) -> None:
+    """No table could be made with such a column; what is called so at the supplier can be had under another name."""
+    said = f"22: fields[1].name: {name!r} is a column that Postgres gives to every table: choose another name"
+    assert problems(include, change("name: note", f"name: {name}")) == [f"{said}, and path: {name}"]
+    assert problems(include, change("name: note", f"name: {name}, path: note")) == [said]
+    assert problems(include, change("name: note", f"name: note, path: {name}")) == []
+
+
 def test_all_mistakes_of_a_file_are_told_at_once(include: Path) -> None:
     """Mistakes in form, in single values and between the parts come together, in the order of their lines."""
     text = change("key: [id]", "key: [ident]").replace("type: json", "type: txt").replace("hotel-content", "nope")

@@ -71,5 +71,8 @@ def test_names_of_columns() -> None:
         ("1st",),
         ("x" * 100,),
         ("_sluice_x",),
+        ("xmin",),
+        ("row", "ctid"),
     ]
-    assert column_names(paths) == ["user_name", "user_name_2", "id", "b_id", "t", "field", "field_1st", "x" * 63, "sluice_x"]
+    names = ["user_name", "user_name_2", "id", "b_id", "t", "field", "field_1st", "x" * 63, "sluice_x", "xmin_2", "row_ctid"]
+    assert column_names(paths) == names
