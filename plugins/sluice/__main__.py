@@ -18,12 +18,12 @@ def airflow_connections() -> Connections:
 def main() -> None:
     """Run the command line and leave with its exit code."""
     from sluice.cli.app import run
-    from sluice.cli.exits import ExitCode
 
     code = run(sys.argv[1:], airflow_connections)
-    if code == ExitCode.INTERRUPTED and _is_waited_for():
-        # Python would wait for the request under way, or for the pause before it is repeated: that may take minutes, and what
-        # comes of it nobody needs. The run is ended in the state store by now, and all that was opened is closed.
+    if _is_waited_for():
+        # Whoever was interrupted, or gave a supplier up, has left a request behind, or the pause before it is repeated. Python
+        # would wait for that, which may take hours, and what comes of it nobody needs. The run is ended in the state store by
+        # now, and all that was opened is closed.
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError):
                 stream.flush()

@@ -24,9 +24,21 @@ from sluice.settings import Settings
 from sluice.wiring import open_services
 from tests.support.airflow_stub import AirflowStub, asking
 from tests.support.command_line import CommandLine, command_line
+from tests.support.dripping_supplier import dripping
 from tests.support.servers import Supplier
 
 HOTELS = 488
+
+HASTY = """
+  hasty:
+    no_progress_timeout: 3s
+    lease_ttl: 6s
+    heartbeat: 1s
+    chunk_age: 1s
+    timeouts: {connect: 1s, read: 1s}
+    breaker: {open_for: 1s}
+    retry: {attempts: 1}
+"""
 
 
 @pytest.fixture
@@ -88,6 +100,18 @@ def test_an_interrupted_run_ends_at_once_and_is_gone_on_with(
     supplier.control(reset=True)
     assert sluice.ask("run", "hotels", "--inline")["run"]["status"] == "succeeded"
     assert len(table_of(database)) == HOTELS
+
+
+def test_a_run_that_gave_its_supplier_up_ends_at_once(sluice: CommandLine) -> None:
+    """What came no further for `no_progress_timeout` has failed; the answer that is still coming in keeps no process."""
+    stages = sluice.project / "include/stages.yaml"
+    stages.write_text(stages.read_text() + HASTY)
+    hotels = sluice.project / "include/syncs/hotels.yaml"
+    hotels.write_text(hotels.read_text().replace("stage: hotel-content", "stage: hasty"))
+    with dripping() as supplier:
+        sluice.define("demo_supplier", supplier)
+        told = sluice.ask("run", "hotels", "--inline", "--shards", "tokyo", code=1)
+    assert "NoProgress" in told["run"]["failure"]["message"]
 
 
 def test_a_review_that_waits_is_approved_once(sluice: CommandLine, supplier: Supplier, database: ConnectionInfo) -> None:
