@@ -1,9 +1,10 @@
 """Ways of paging against a real HTTP server: pages at the same time, links, limits."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
+from itertools import count, repeat
 from typing import Any
 from urllib.parse import unquote
 
@@ -188,6 +189,47 @@ def test_a_link_that_leads_to_itself() -> None:
         pytest.raises(CursorStuck, match=r"source\.cursor\.path `next`\) is the one that was asked for"),
     ):
         pages_of(supplier, {"kind": "next_url", "path": "next"})
+
+
+SEALED: dict[str, tuple[dict[str, Any], str]] = {
+    "body": ({"path": "next", "parameter": "cursor"}, r"source\.cursor\.parameter `cursor`"),
+    "header": ({"kind": "header", "header": "X-Next", "parameter": "cursor"}, r"source\.cursor\.parameter `cursor`"),
+    "next_url": ({"kind": "next_url", "path": "url"}, r"source\.cursor\.kind: next_url"),
+    "link": ({"kind": "link"}, r"source\.cursor\.kind: link"),
+}
+
+
+def sealed(items: Iterator[list[int]]) -> Callable[[str, dict[str, str]], Reply]:
+    """Answer with one page after the other, each with a cursor that has never been before."""
+    numbers = count()
+
+    def respond(_: str, __: dict[str, str]) -> Reply:
+        token = f"sealed-{next(numbers)}"
+        url = f"?cursor={token}"
+        return Reply(
+            {"items": next(items), "next": token, "url": url}, headers={"X-Next": token, "Link": f'<{url}>; rel="next"'}
+        )
+
+    return respond
+
+
+@pytest.mark.parametrize("way", sorted(SEALED))
+def test_cursors_that_are_always_new_hide_no_supplier_that_ignores_them(way: str) -> None:
+    """A page that comes a fourth time is named instead of delivered, though its cursor was never there before."""
+    cursor, message = SEALED[way]
+    with answering(sealed(repeat([1, 2]))) as supplier:
+        pages = source(supplier, cursor).pages(asking())
+        assert [next(pages).records for _ in range(3)] == [2, 2, 2]
+        with pytest.raises(CursorStuck, match=message):
+            next(pages)
+
+
+def test_pages_that_come_again_now_and_then_or_are_empty_are_no_circle() -> None:
+    """A list that moves may bring a page again, and filters may leave many pages without a record."""
+    came = [[1], [1], [1], [2], [1], [], [], [], [], [], [3]]
+    with answering(sealed(iter(came))) as supplier:
+        pages = source(supplier, {"path": "next", "parameter": "cursor"}).pages(asking())
+        assert [next(pages).records for _ in came] == [len(items) for items in came]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from datetime import datetime
+from typing import Final
 
 import xxhash
 from pydantic import JsonValue
@@ -20,6 +21,7 @@ from sluice.adapters.sources.rest.details import Details
 from sluice.adapters.sources.rest.judging import judge_of
 from sluice.adapters.sources.rest.paging.pager import pager_of
 from sluice.adapters.sources.rest.paging.placing import with_parameter
+from sluice.adapters.sources.rest.paging.repeats import Repeats
 from sluice.adapters.sources.rest.paging.stops import stuck
 from sluice.adapters.sources.rest.reading import Reading
 from sluice.adapters.sources.rest.requests import Requests
@@ -29,6 +31,9 @@ from sluice.guard.restraint import Restraint
 from sluice.model import source as declared
 from sluice.model.stage import StagePolicy
 from sluice.ports import ConnectionInfo, Page, PageRequest
+
+_LED_ON: Final = ("body", "header", "next_url", "link")
+"""Ways of paging in which each answer says what to ask with next."""
 
 
 class RestSource:
@@ -83,6 +88,7 @@ class RestSource:
         first = self._sized(self._requests.first(request))
         cursor = request.cursor
         trail = {_mark_of(cursor)}
+        repeats = Repeats()
         with AnswersAhead(self._asking(client), getattr(self._source.cursor, "at_once", 1)) as answers:
             while True:
                 asked = self._pager.request(first, cursor)
@@ -97,6 +103,8 @@ class RestSource:
                 self._require_no_secret(reading, following)
                 if following is not None and _mark_of(following) in trail:
                     raise self._stuck(reading, following, is_same=following == cursor)
+                if following is not None and self._source.cursor.kind in _LED_ON and repeats.are_endless(reading):
+                    raise self._ignored(reading)
                 yield Page(answer.body, len(reading.records), following, answer.supplied_at)
                 if following is None:
                     return
@@ -141,6 +149,16 @@ class RestSource:
         path = dict(paging.places()).get("path")
         place = f"source.cursor.kind: {paging.kind}" if path is None else f"source.cursor.path `{path}`"
         return stuck(reading, f"the next cursor {shown} ({place}) {how}, so the pages would never end")
+
+    def _ignored(self, reading: Reading) -> CursorStuck:
+        paging = self._source.cursor
+        parameter = dict(paging.parameters()).get("parameter")
+        what = f"source.cursor.kind: {paging.kind}" if parameter is None else f"source.cursor.parameter `{parameter}`"
+        return stuck(
+            reading,
+            "the page has the records of those before, again and again, and each time another cursor: the supplier ignores "
+            f"what it is asked with ({what})",
+        )
 
 
 def _mark_of(cursor: JsonValue) -> bytes:
