@@ -137,7 +137,7 @@ def test_where_nothing_tells_a_file_from_a_later_one_it_is_begun_again() -> None
         with pytest.raises(CursorExpired):
             next(source.pages(asking(pages[0].cursor)))
         server.breaks = [100_000]
-        with pytest.raises(CursorExpired, match="still the same"):
+        with pytest.raises(SupplierUnavailable, match="still the same: the next try begins again"):
             list(source.pages(asking()))
 
 

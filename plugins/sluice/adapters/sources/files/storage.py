@@ -9,7 +9,7 @@ from typing import Final, Protocol
 import structlog
 
 from sluice import log_events
-from sluice.errors import CursorExpired, SupplierUnavailable
+from sluice.errors import SupplierUnavailable
 
 log: Final = structlog.get_logger()
 
@@ -84,8 +84,9 @@ class Handle:
                     return
                 lost = SupplierUnavailable(f"{self.file.name}: ends at byte {place}, though it should go on to {stop}")
             if self.file.mark is None and place > start:
-                raise CursorExpired(
-                    f"{self.file.name}: the connection was lost, and nothing tells whether the file is still the same"
+                raise SupplierUnavailable(
+                    f"{self.file.name}: the connection was lost, and nothing tells whether the file is still the same: the "
+                    "next try begins again"
                 ) from lost
             failures += 1
             if failures >= self.attempts:
