@@ -12,7 +12,6 @@ from pydantic import JsonValue
 from sluice.adapters.sources.http.auth import Auth
 from sluice.adapters.sources.http.client import Answer, HttpClient
 from sluice.adapters.sources.http.endpoint import Endpoint
-from sluice.adapters.sources.http.proof import proof_of_connection
 from sluice.adapters.sources.http.request import Request
 from sluice.adapters.sources.rest.acceptance import Acceptance
 from sluice.adapters.sources.rest.ahead import AnswersAhead
@@ -45,13 +44,13 @@ class RestSource:
         info: ConnectionInfo,
         policy: StagePolicy,
         restraint_of: Callable[[str], Restraint],
-        auth_of: Callable[[Endpoint], Auth] | None = None,
+        auth_of: Callable[[Endpoint], Auth],
     ) -> None:
         """Check spec and connection, and look up what holds requests to its host back; nothing is asked for yet."""
         self._source = source
         self._endpoint = Endpoint.of(info)
         self._restraint = restraint_of(self._endpoint.host)
-        self._auth = auth_of(self._endpoint) if auth_of else proof_of_connection(info, self._endpoint)
+        self._auth = auth_of(self._endpoint)
         self._policy = policy
         self._requests = Requests(source)
         self._reader = AnswerReader(source, self._endpoint)

@@ -1,5 +1,6 @@
 -- A shard remembers the supplier's own time when it was begun, above which no watermark goes; a run may map once more what
--- another has fetched; one that waits for a supplier keeps its flight meanwhile; and all workers share one access token per client, of which only one at a time asks for the next.
+-- another has fetched; one that waits for a supplier keeps its flight meanwhile; and all workers share one access token per
+-- client, of whom only one at a time asks for the next.
 --
 -- Whoever replays a run has the locks of his own lease and run, then locks that run: nobody who has an older run's lock waits for
 -- a newer run's.
