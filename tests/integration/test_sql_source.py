@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from sluice.adapters.postgres import conninfo
+from sluice.adapters.sources.sql.fragments import Fragment, in_order
 from sluice.adapters.targets.arrow_copy import copy_in
 from sluice.errors import (
     AnswerTooLarge,
@@ -304,3 +305,21 @@ def test_values_are_read_back_exactly(warehouse: Warehouse, row: dict[str, Any])
         copy_in(cursor, "mapped", table_of(chunk).select(list(TYPES)))
         same = " and ".join(f"mapped.{name}::{kind} is not distinct from things.{name}" for name, kind in TYPES.items())
         assert cursor.execute(f"select {same} from mapped, things".encode()).fetchone() == (True,)
+
+
+def test_reading_on_is_served_by_an_index(warehouse: Warehouse) -> None:
+    """Of a query, too, whose key nobody knows to be never null: no row before the key is read again, none is sorted."""
+    warehouse.run(
+        "create table things (one int, id int)",
+        "insert into things select n % 7, n from generate_series(1, 20000) n",
+        "create index on things (one, id)",
+        "analyze things",
+    )
+    key = ["one", "id"]
+    statement = in_order(Fragment("(select * from things)"), key, [], ["5", "19000"], nullable=key)
+    with psycopg.connect(conninfo(warehouse.info)) as connection:
+        plan = connection.execute(b"explain (costs off) declare rows cursor for " + statement.for_psycopg, statement.values)
+        ordered = "\n".join(line for (line,) in plan).partition("->  Limit")[0]
+    assert "Index Cond: (ROW(one, id) > ROW(5, 19000))" in ordered
+    assert "Sort" not in ordered
+    assert "Filter" not in ordered

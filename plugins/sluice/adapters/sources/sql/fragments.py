@@ -1,6 +1,6 @@
 """Parts of statements in; one statement out. In its text a mark stands for each value, so that no value is part of it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
@@ -62,22 +62,27 @@ def in_order(
     """Return what selects the rows of a relation behind a key, in the order of it: each as JSON, with its key as texts.
 
     Keys are compared as they are ordered: by the types and the collations that their columns have. A null in one that is
-    `nullable` compares with nothing, and stands at the end: such a row is behind every key, so that somebody sees it.
+    `nullable` compares with nothing, and stands at the end: behind the rows of a key comes one without, so that somebody sees
+    it. It is looked for by itself, since a condition on either would keep an index from serving.
     """
-    columns = [column_of(name) for name in key]
-    wanted = list(conditions)
-    if after is not None:
-        marks = ", ".join(MARK for _ in columns)
-        behind = [f"({', '.join(columns)}) > ({marks})", *(f"{column_of(name)} is null" for name in nullable)]
-        wanted.append(Fragment(f"({' or '.join(behind)})", tuple(after)))
-    where = joined(" and ", wanted)
-    return joined(
-        "",
-        [
-            Fragment(f"select row_to_json({ROW}.*), {', '.join(f'{column}::text' for column in columns)} from "),  # noqa: S608
-            relation,
-            Fragment(f" {ROW}"),
-            Fragment(f" where {where.text}", where.values) if wanted else Fragment(""),
-            Fragment(f" order by {', '.join(columns)}"),
-        ],
-    )
+    columns, wanted = [column_of(name) for name in key], list(conditions)
+    texts = ", ".join(f"{column}::text" for column in columns)
+    rows = joined("", [Fragment(f"select row_to_json({ROW}.*), {texts} from "), relation, Fragment(f" {ROW}")])  # noqa: S608
+    order = Fragment(f" order by {', '.join(columns)}")
+    if after is None:
+        return joined("", [rows, *_where(wanted), order])
+    marks = ", ".join(MARK for _ in columns)
+    behind = Fragment(f"({', '.join(columns)}) > ({marks})", tuple(after))
+    ordered = joined("", [rows, *_where([*wanted, behind]), order])
+    missing = " or ".join(f"{column_of(name)} is null" for name in nullable)
+    if not missing:
+        return ordered
+    keyless = joined("", [rows, *_where([*wanted, Fragment(f"({missing})")]), Fragment(" limit 1")])
+    return joined("", [Fragment("("), ordered, Fragment(") union all ("), keyless, Fragment(")")])
+
+
+def _where(conditions: list[Fragment]) -> Iterator[Fragment]:
+    """Yield the clause of conditions that hold at once; nothing for none."""
+    if conditions:
+        yield Fragment(" where ")
+        yield joined(" and ", conditions)
