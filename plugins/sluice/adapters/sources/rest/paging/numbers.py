@@ -1,5 +1,7 @@
 """Paging by page numbers, and none at all: the number asked for and the answer in; the next number out."""
 
+from typing import Final
+
 import msgspec
 import xxhash
 from pydantic import JsonValue
@@ -11,6 +13,11 @@ from sluice.adapters.sources.rest.paging.stops import StopRules, stuck
 from sluice.adapters.sources.rest.paging.stored import other_paging, place_of, stored
 from sluice.adapters.sources.rest.reading import Reading
 from sluice.model.paging import PageNumber
+
+_CLAMPED: Final = (
+    "the page has the records of the one before: the supplier gives its last page for every number behind it. Say where it "
+    "tells the end: source.cursor.pages, total or has_more; or declare size and short_page_ends"
+)
 
 
 class _Place(msgspec.Struct, frozen=True, tag_field="kind", tag="page", forbid_unknown_fields=True):
@@ -46,7 +53,7 @@ class PageNumberPager:
             return None
         digest = digest_of(reading)
         if digest == place.digest:
-            raise stuck(reading, ignored(self._declared.parameter))
+            raise stuck(reading, ignored(self._declared.parameter) if place.number == self._declared.first + 1 else _CLAMPED)
         seen = place.seen + len(reading.records)
         last = self._last(reading)
         if more is False or (more is None and self._is_over(place.number, seen, reading)):

@@ -66,6 +66,15 @@ def test_a_supplier_that_ignores_the_parameter(declared: dict[str, Any]) -> None
         paging.after(second, answer)
 
 
+def test_a_supplier_that_gives_its_last_page_for_ever() -> None:
+    """Pages went on before, so that it is not the parameter: the message says how to tell the end."""
+    paging = pager(PAGE)
+    second = paging.after(None, reading(PAGE, {"items": [1, 2]}))
+    third = paging.after(second, reading(PAGE, {"items": [3]}))
+    with pytest.raises(CursorStuck, match=r"gives its last page for every number behind it.*pages, total or has_more"):
+        paging.after(third, reading(PAGE, {"items": [3]}))
+
+
 @pytest.mark.parametrize("items", [[], None])
 @pytest.mark.parametrize("declared", [PAGE, OFFSET])
 def test_more_behind_nothing(declared: dict[str, Any], items: list[Any] | None) -> None:
