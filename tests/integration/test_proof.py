@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sluice.errors import CodeFailed, ConnectionInvalid, SluiceError, SpecInvalid, SupplierRefused
+from sluice.errors import CodeFailed, ConnectionInvalid, SluiceError, SpecInvalid, StrayAddress, SupplierRefused
 from sluice.model.source import RestSource as RestSpec
 from sluice.model.stage import RetryPolicy, StagePolicy
 from sluice.ports import ConnectionInfo, PageRequest
@@ -227,6 +227,17 @@ def test_nothing_secret_goes_to_another_host(auth: Any) -> None:
             spec = source_spec(auth, allow_hosts=[there])
             list(lone_source(spec, info, POLICY).pages(REQUEST))
         assert "7f3a" not in f"{other.asked} {other.headers}"
+
+
+def test_a_redirect_carries_no_key_to_another_host() -> None:
+    """A supplier that repeats the query in the address it leads to is not followed to a host that may be asked otherwise."""
+    with scripted(answer([])) as other:
+        there = f"127.0.0.1:{other.port}"
+        moved = answer(b"", "302 Found", Location=f"http://{there}/h?k=word-7f3a")
+        spec = source_spec({"kind": "api_key", "query": "k"}, allow_hosts=[there])
+        with scripted(moved) as server, pytest.raises(StrayAddress, match="with what proves who asks in the address") as caught:
+            list(lone_source(spec, server.connection(password="word-7f3a"), POLICY).pages(REQUEST))
+        assert (other.asked, "7f3a" in str(caught.value)) == ([], False)
 
 
 def test_a_refusal_names_the_connection() -> None:

@@ -38,7 +38,8 @@ class Addresses:
     def given(self, address: str, seen_at: httpx2.URL, asked: str) -> Target:
         """Return an address that an answer names, where it leads seen from the one that was asked.
 
-        Raises `StrayAddress` unless it is on the declared host or one of those allowed; from https to http nothing leads.
+        Raises `StrayAddress` unless it is on the declared host or one of those allowed; from https to http nothing leads, nor
+        to another host an address that repeats what proves who asks.
         """
         try:
             url = seen_at.join(address).copy_with(fragment=None)
@@ -56,6 +57,12 @@ class Addresses:
             raise StrayAddress(
                 f"{asked}: the supplier leads to {host}, which is not the host of connection {self._endpoint.conn_id}: "
                 "name it in source.allow_hosts if it may be asked",
+                url=asked,
+            )
+        if not self._is_own(url) and self._endpoint.secrets.are_in(str(url)):
+            raise StrayAddress(
+                f"{asked}: the supplier leads to {host}, with what proves who asks in the address, which no other host gets: "
+                "have it sent in a header (source.auth)",
                 url=asked,
             )
         return Target(url, self._is_own(url))
