@@ -3,6 +3,7 @@
 import logging
 import socket
 import ssl
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -40,12 +41,23 @@ class Wire:
         """Open nothing yet."""
         self._endpoint = endpoint
         self._timeouts = timeouts
-        limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=_KEPT_FOR)
-        self._transport = httpx2.HTTPTransport(verify=_trust(), trust_env=False, http2=True, limits=limits)
+        self._own = threading.local()
+        self._opened: list[httpx2.HTTPTransport] = []
 
     def close(self) -> None:
         """Close all connections."""
-        self._transport.close()
+        for transport in self._opened:
+            transport.close()
+
+    @property
+    def _transport(self) -> httpx2.HTTPTransport:
+        """What this thread sends by. Of HTTP/2 the library mixes up what several threads begin on one connection."""
+        if not hasattr(self._own, "transport"):
+            limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=_KEPT_FOR)
+            self._own.transport = httpx2.HTTPTransport(verify=_trust(), trust_env=False, http2=True, limits=limits)
+            self._opened.append(self._own.transport)
+        transport: httpx2.HTTPTransport = self._own.transport
+        return transport
 
     def open(
         self, method: str, url: httpx2.URL | str, headers: Mapping[str, str], content: bytes | None, asked: str
