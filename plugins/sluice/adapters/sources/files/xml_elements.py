@@ -141,3 +141,5 @@ def _parse(parser: expat.XMLParserType, piece: bytes, name: str, *, is_last: boo
     except expat.ExpatError as exc:
         what = expat.ErrorString(exc.code)
         raise FileUnreadable(f"{name}: at byte {parser.ErrorByteIndex} is no sound XML: {what}", file=name) from exc
+    except (ValueError, LookupError) as exc:  # what Python says of the encoding that the document declares
+        raise FileUnreadable(f"{name}: declares an encoding that cannot be read: {str(exc)[:100]}", file=name) from exc

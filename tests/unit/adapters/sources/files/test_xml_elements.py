@@ -87,6 +87,8 @@ OUTSIDE = '<!DOCTYPE feed [<!ENTITY x SYSTEM "file:///etc/passwd">]><feed><hotel
         ("{}", "syntax error|not well-formed"),
         ("<html><body>Log in</body></html>", "the root is <html>"),
         ("<feed><hotel>" + "<x>" * 300, "deep"),
+        ('<?xml version="1.0" encoding="Shift_JIS"?><feed/>', "encoding that cannot be read"),
+        ('<?xml version="1.0" encoding="klingon"?><feed/>', "encoding that cannot be read"),
     ],
 )
 @pytest.mark.parametrize("part", [1, 10_000])
