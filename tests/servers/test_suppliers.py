@@ -1,6 +1,5 @@
 """Suppliers that others wrote: each is read by a short spec, killed in the middle, gone on with, and asked for what is new."""
 
-import json
 import os
 import signal
 import time
@@ -8,13 +7,21 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import psycopg
 import pytest
+from structlog.testing import capture_logs
 
+from sluice import log_events
+from sluice.adapters.metrics import LoggedMetrics
 from sluice.adapters.postgres import conninfo
-from sluice.ports import ConnectionInfo
+from sluice.flow.inline import run_inline
+from sluice.model.lifecycle import RunStatus
+from sluice.model.run import Mode, Origin, Run, RunRequest
+from sluice.ports import ConnectionInfo, Services
+from sluice.settings import Settings
+from sluice.wiring import open_services
 from tests.servers import running
 from tests.servers.running import Hotel, Shelf
 from tests.support.command_line import CommandLine
@@ -28,7 +35,6 @@ LINES: Final = 40
 PAGES: Final = 6
 PER_PAGE: Final = 4
 PATIENCE: Final = 60.0
-PAGE_FETCHED: Final = "sluice.page_fetched"
 
 
 def hotel(key: int, name: str | None = None, hour: int = 0) -> Hotel:
@@ -73,6 +79,7 @@ class Sync:
     name: str
     shelf: Shelf
     line: CommandLine
+    services: Services
     database: ConnectionInfo
 
     def rows(self) -> dict[str, str]:
@@ -81,28 +88,33 @@ class Sync:
             live = "select id::text, name from hotels where _sluice_deleted_at is null"
             return dict(session.execute(live).fetchall())
 
-    def checkpoints(self) -> int:
-        """Return how many chunks have been checkpointed."""
-        with psycopg.connect(conninfo(self.database)) as session:
-            (chunks,) = session.execute("select coalesce(sum(chunks), 0) from sluice_state.shard").fetchone() or (0,)
-            return int(chunks)
-
-    def run(self, *more: str) -> tuple[dict[str, Any], int]:
-        """Run the sync to its end; return what the command says, and how many pages it fetched."""
-        done = self.line.call("run", self.name, "--inline", "--json", *more)
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout), done.stderr.count(PAGE_FETCHED)
+    def run(self) -> tuple[Run, int]:
+        """Run the sync to its end; return the run, and how many pages it fetched."""
+        with capture_logs() as entries:
+            run = run_inline(self.services, RunRequest(sync=self.name, origin=Origin()))
+        assert run.status is RunStatus.SUCCEEDED, run.failure
+        return run, sum(entry["event"] == log_events.PAGE_FETCHED for entry in entries)
 
     def kill_in_the_middle(self) -> int:
-        """Begin a run, kill it once it has a checkpoint, and return how many it had."""
-        with self.line.start("run", self.name, "--inline") as process:
+        """Begin a run in a process of its own, kill it once it has a checkpoint, and return how many it had."""
+        with (
+            psycopg.connect(conninfo(self.database), autocommit=True) as session,
+            self.line.start("run", self.name, "--inline") as process,
+        ):
             deadline = time.monotonic() + PATIENCE
-            while self.checkpoints() == 0:
+            while checkpoints(session) == 0:
                 assert process.poll() is None, process.stderr and process.stderr.read()
                 assert time.monotonic() < deadline
                 time.sleep(0.02)
             os.kill(process.pid, signal.SIGKILL)
-        return self.checkpoints()
+            process.wait()
+            return checkpoints(session)
+
+
+def checkpoints(session: psycopg.Connection) -> int:
+    """Return how many chunks have been checkpointed."""
+    (chunks,) = session.execute("select coalesce(sum(chunks), 0) from sluice_state.shard").fetchone() or (0,)
+    return int(chunks)
 
 
 Opener = Callable[[Path], AbstractContextManager[Shelf]]
@@ -129,8 +141,15 @@ def sync(request: pytest.FixtureRequest, tmp_path: Path, database: ConnectionInf
     with opened as shelf:
         shelf.put(HOTELS)
         known = {"sluice_state": database, "sluice_target": database, "sluice_artifacts": artifacts}
-        line = CommandLine(include.parent, {**known, shelf.connection.conn_id: shelf.connection})
-        yield Sync(name, shelf, line, database)
+        known[shelf.connection.conn_id] = shelf.connection
+
+        class Known:
+            def get(self, conn_id: str) -> ConnectionInfo:
+                return known[conn_id]
+
+        settings = Settings(include=include, cache=tmp_path / "cache")
+        with open_services(settings, Known(), LoggedMetrics()) as services:
+            yield Sync(name, shelf, CommandLine(include.parent, known), services, database)
 
 
 @pytest.mark.parametrize("spec", sorted(SPECS.glob("*.yaml")), ids=lambda spec: spec.stem)
@@ -146,15 +165,15 @@ def test_it_is_killed_and_gone_on_with_and_asked_for_what_is_new(sync: Sync) -> 
     key = "h{}" if sync.name == "kinto" else "{}"
     expected = {key.format(item["id"]): item["name"] for item in HOTELS}
     assert sync.rows() == expected
-    assert (done["run"]["status"], done["run"]["mode"]) == ("succeeded", "incremental")
+    assert done.mode is Mode.INCREMENTAL
     assert 0 < at_checkpoint <= PAGES
-    assert pages <= PAGES + 2 - at_checkpoint
+    assert 0 < pages <= PAGES + 2 - at_checkpoint
 
     changed = [hotel(7, "Renamed", hour=9), hotel(99, "Brand new", hour=9)]
     sync.shelf.put(changed)
     _, pages = sync.run()
     assert sync.rows() == expected | {key.format(item["id"]): item["name"] for item in changed}
-    assert pages <= 3
+    assert 0 < pages <= 3
 
 
 @pytest.mark.parametrize("sync", ["kinto"], indirect=True)
