@@ -201,13 +201,20 @@ def test_a_canary_would_be_heard() -> None:
     assert not sings("nothing to hear")
 
 
-@pytest.mark.parametrize("way", ["none", "500", "link"])
-def test_the_command_line_keeps_quiet(tmp_path: Path, known: dict[str, ConnectionInfo], shop: Echo, way: str) -> None:
+@pytest.mark.parametrize(
+    ("way", "arguments"),
+    [
+        ("none", ("--verbose", "run", "items", "--inline")),
+        ("link", ("--verbose", "run", "items", "--inline")),
+        ("500", ("try", "items")),
+    ],
+)
+def test_the_command_line_keeps_quiet(
+    tmp_path: Path, known: dict[str, ConnectionInfo], shop: Echo, way: str, arguments: tuple[str, ...]
+) -> None:
     """What commands print, asked to tell all, holds no canary either."""
     write_project(tmp_path, AUTHS["key in the query"], BY_LINK)
-    command = CommandLine(tmp_path, known)
     shop.way = way
-    for arguments in (("--verbose", "run", "items", "--inline"), ("try", "items")):
-        done = command.call(*arguments)
-        assert "items" in done.stdout
-        require_silence([done.stdout, done.stderr])
+    done = CommandLine(tmp_path, known).call(*arguments)
+    assert "items" in done.stdout
+    require_silence([done.stdout, done.stderr])
