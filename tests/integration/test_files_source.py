@@ -241,6 +241,17 @@ def test_parts_of_a_file_are_shards(form: Any) -> None:
         assert [shard.key for shard in shards_of(source, split)] == ["/hotels.jsonl"]
 
 
+def test_a_file_that_changes_while_it_is_cut_is_looked_at_again_later() -> None:
+    """There is no shard yet that could begin again, so the step is tried again."""
+    with serving({"/hotels.jsonl": LINES}) as server:
+
+        def change() -> None:
+            server.files["/hotels.jsonl"] = LINES + LINES
+
+        with pytest.raises(SupplierUnavailable, match="changes just now"):
+            FileFinder(source_of(server.connection()), len(LINES) // 3).find(question(), change)
+
+
 def test_only_new_files_are_shards_of_an_incremental_run() -> None:
     """By name and ETag; where the server has no ETag nor time, a file is always new."""
     with serving({"/a": LINES, "/b": LINES + LINES}) as server:

@@ -9,7 +9,7 @@ from sluice.adapters.sources.files.csv_lines import is_as_utf8
 from sluice.adapters.sources.files.source import FilesSource, Part
 from sluice.adapters.sources.files.storage import Storage, StoredFile
 from sluice.adapters.sources.files.unpacking import compression_of
-from sluice.errors import ShardsUnusable, SupplierRefused
+from sluice.errors import CursorExpired, ShardsUnusable, SupplierRefused, SupplierUnavailable
 from sluice.model.base import ShardKey
 from sluice.model.run import Mode
 from sluice.model.shard import ShardPlan
@@ -78,8 +78,11 @@ class FileFinder:
         """Whether this file can be read from its middle on, is not compressed, and needs not to be put into UTF-8."""
         if not (self._spec.can_be_split and file.has_ranges):
             return False
-        with storage.open(file, 0, _HEAD) as parts:
-            head = b"".join(parts)
+        try:
+            with storage.open(file, 0, _HEAD) as parts:
+                head = b"".join(parts)
+        except CursorExpired as error:  # there is no shard yet to begin again
+            raise SupplierUnavailable(f"{file.name} changes just now: {error.message}", **error.facts) from error
         form = self._spec.format
         is_readable = form.kind != "csv" or is_as_utf8(head, form.encoding)
         return is_readable and compression_of(head, self._spec.compression) == "none"
