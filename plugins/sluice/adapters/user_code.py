@@ -31,7 +31,7 @@ def load(dotted: str, include: Path, place: str) -> Any:
     with _importable(include):
         try:
             found = importlib.import_module(module)
-        except Exception as exc:
+        except (Exception, SystemExit) as exc:  # a script ends the process
             raise SpecInvalid(
                 [f"{place}: {module} cannot be imported ({where_raised(exc)}): {type(exc).__name__}: {exc}"]
             ) from exc

@@ -19,6 +19,7 @@ def include(tmp_path: Path) -> Path:
     (tmp_path / "json.py").write_text("raise RuntimeError('this is no json')\n")
     (tmp_path / "broken_41d7.py").write_text("x = 1\n\ny = 1 / 0\n")
     (tmp_path / "odd_41d7.py").write_text("x = 1\n)\n")
+    (tmp_path / "ends_41d7.py").write_text("exit(1)\n")
     return tmp_path
 
 
@@ -42,6 +43,7 @@ def test_what_is_installed_comes_first(include: Path) -> None:
     [
         ("broken_41d7.sign", r"source\.code: broken_41d7 cannot be imported \(.*broken_41d7\.py:3\): ZeroDivisionError"),
         ("odd_41d7.sign", r"source\.code: odd_41d7 cannot be imported \(.*odd_41d7\.py:2\): SyntaxError"),
+        ("ends_41d7.sign", r"source\.code: ends_41d7 cannot be imported \(.*ends_41d7\.py:1\): SystemExit"),
         ("absent_41d7.sign", r"source\.code: absent_41d7 cannot be imported \(.*\): ModuleNotFoundError"),
         ("parts_41d7.own.absent", r"source\.code: parts_41d7\.own \(.*own\.py\) has no absent"),
     ],

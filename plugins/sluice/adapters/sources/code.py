@@ -99,10 +99,10 @@ class CodeSource:
             yield
         except SluiceError:
             raise
-        except Exception as exc:  # noqa: BLE001  only the team could say which there are
+        except (Exception, SystemExit) as exc:  # noqa: BLE001  only the team could say which there are
             raise CodeFailed(f"{self._source.code} failed at {where_raised(exc)}: {self._told(exc)}") from None
 
-    def _told(self, error: Exception) -> str:
+    def _told(self, error: BaseException) -> str:
         """Return what an error says. It is shown without itself: its message and its causes may hold a secret."""
         return self._secrets.hide(f"{type(error).__name__}: {error}")
 

@@ -166,7 +166,14 @@ def test_its_host_is_that_of_other_sources(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "page",
-    ["1 / 0", "Page.of([self.context.ask(lambda: 1 / 0)])", "__import__('json').loads('{')", "self.context.connect"],
+    [
+        "1 / 0",
+        "Page.of([self.context.ask(lambda: 1 / 0)])",
+        "__import__('json').loads('{')",
+        "self.context.connect",
+        "exit(3)",
+        "self.context.ask(lambda: exit(0))",
+    ],
 )
 def test_what_it_raises_is_told_with_its_line(written: Written, page: str) -> None:
     """Nobody but the team can say what it means, so it is tried again by no one but Airflow."""

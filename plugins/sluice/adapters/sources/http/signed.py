@@ -56,7 +56,7 @@ class Signing:
     def _signed(self, facts: RequestFacts) -> Mapping[str, str]:
         try:
             return self.signer(facts, self.key, self.secret, self.clock.now())
-        except Exception as exc:  # noqa: BLE001  only the team could say what there is
+        except (Exception, SystemExit) as exc:  # noqa: BLE001  only the team could say what there is
             # Without the error itself, whose message and whose causes may hold the secret.
             said = self.endpoint.snippet(f"{type(exc).__name__}: {exc}")
             raise CodeFailed(f"source.auth.by: {self.by} failed at {where_raised(exc)}: {said}") from None
