@@ -10,19 +10,13 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from sluice.errors import (
-    AnswerNotJson,
     CodeFailed,
-    CursorExpired,
-    PaginationLimit,
-    RateLimited,
     SluiceError,
     StateUnavailable,
-    StrayAddress,
-    SupplierRefused,
     SupplierResting,
     SupplierUnavailable,
 )
-from sluice.guard.breaker import FEWEST_TRIES, SharedBreaker, is_failure, state_of
+from sluice.guard.breaker import FEWEST_TRIES, SharedBreaker, state_of
 from sluice.guard.retries import patiently
 from sluice.model.breaker import Breaker, BreakerState
 from sluice.model.stage import BreakerPolicy, RetryPolicy, StagePolicy
@@ -198,34 +192,6 @@ def test_who_was_too_slow_with_the_one_try_decides_nothing() -> None:
 
     assert work.try_it(slow, overtaken) is SupplierUnavailable
     assert work.changes() == {BreakerState.OPEN: 1, BreakerState.HALF_OPEN: 2, BreakerState.CLOSED: 1}
-
-
-@pytest.mark.parametrize(
-    ("error", "is_one"),
-    [
-        (SupplierUnavailable("nothing was received for 60 s"), True),
-        (SupplierUnavailable("the supplier cannot be connected to"), True),
-        (SupplierUnavailable(status=500), True),
-        (RateLimited(status=503, retry_after=1), True),
-        (RateLimited(status=429), False),
-        (RateLimited("too long a queue for a slot", retry_after=900), False),
-        *[(SupplierRefused(status=status), False) for status in (400, 401, 403, 404, 410)],
-        (CursorExpired(status=410), False),
-        (PaginationLimit(status=400), False),
-        (StrayAddress(), False),
-        (AnswerNotJson(), False),
-    ],
-)
-def test_what_is_a_failure_of_the_supplier(error: SluiceError, is_one: bool) -> None:
-    """Silence, broken connections and server errors are; refusals, garbage and a wish for manners are answers."""
-    assert is_failure(error) is is_one
-    work = Work()
-
-    def call() -> str:
-        raise error
-
-    ended = work.try_it(work.worker(), call, times=9)
-    assert ended is (SupplierResting if is_one else type(error))
 
 
 def test_a_healthy_supplier_costs_a_statement_a_second() -> None:

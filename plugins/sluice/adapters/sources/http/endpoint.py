@@ -9,7 +9,7 @@ from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit
 from sluice.adapters.sources.http.request import is_header_value
 from sluice.adapters.sources.http.secrecy import HIDDEN, Secrets
 from sluice.errors import ConnectionInvalid
-from sluice.model.header_names import is_header_name
+from sluice.model.header_names import is_header_name, misnamed
 from sluice.ports import ConnectionInfo
 
 _SCHEMES: Final = ("http", "https")
@@ -113,5 +113,8 @@ def _extra_headers(info: ConnectionInfo) -> dict[str, str]:
             raise ConnectionInvalid(
                 f"connection {info.conn_id}: header {name!r} in the extra must be a text of one line, in Latin-1 characters"
             )
+        # A name for the host may be needed where many share an address; all else of this kind would break the request itself.
+        if name.lower() != "host" and (problem := misnamed(name)) is not None:
+            raise ConnectionInvalid(f"connection {info.conn_id}: header {name!r} in the extra {problem}")
         checked[name] = value
     return checked
