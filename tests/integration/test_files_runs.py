@@ -1,7 +1,6 @@
 """Whole runs of a sync of files: what lies in a store in, what becomes of the table out."""
 
 import gzip
-import json
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -194,7 +193,7 @@ def test_new_objects_of_a_bucket_are_brought(
 
 
 def test_killed_in_mid_file_and_gone_on_with(tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo) -> None:
-    """Who goes on asks for the bytes behind the last checkpoint, and the table has every record once."""
+    """Who goes on in another process asks for the bytes behind the last checkpoint, and the table has every record once."""
     content = lines(*range(8_000))
     with serving({"/a.jsonl": content}) as server:
         project(tmp_path, {"files": ["/a.jsonl"], "size": 500})
@@ -213,13 +212,20 @@ def test_killed_in_mid_file_and_gone_on_with(tmp_path: Path, database: Connectio
         server.holds_after = None
         server.go_on.set()
         server.asked.clear()
-        done = sluice.call("run", "hotels", "--inline", "--json")
-        assert done.returncode == 0, done.stderr
+
+        class Known:
+            def get(self, conn_id: str) -> ConnectionInfo:
+                return known[conn_id]
+
+        with open_services(
+            Settings(include=tmp_path / "include", cache=tmp_path / "cache"), Known(), LoggedMetrics()
+        ) as services:
+            done = run_inline(services, RunRequest(sync="hotels", origin=Origin()))
+        assert done.status is RunStatus.SUCCEEDED
         [span] = server.ranges()
         assert span is not None
         assert int(span.removeprefix("bytes=").removesuffix("-")) > len(content) // 4
         assert table_of(database) == dict.fromkeys(range(8_000), "inn")
-        assert json.loads(done.stdout)
 
 
 def _await_checkpoint(database: ConnectionInfo) -> None:

@@ -1,13 +1,17 @@
 """From nothing to a reviewed table, as a new user does it: new, try, validate, run."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
+import structlog
+from typer.testing import CliRunner
 
 from sluice.adapters.postgres import conninfo
 from sluice.adapters.spec_files import SpecFiles
+from sluice.cli.app import build_app
 from sluice.ports import ConnectionInfo
 from tests.support.command_line import CommandLine, command_line
 from tests.support.scripted_supplier import ScriptedSupplier, answer, scripted
@@ -65,14 +69,29 @@ def test_a_table_of_another_database(sluice: CommandLine, database: ConnectionIn
     assert row["values"] == {"id": "5000000000", "seen": "2026-01-31T12:00:00Z", "born": "2001-02-03", "active": "true"}
 
 
-def test_what_the_supplier_says_is_told_where_it_does_not_help(sluice: CommandLine, shop: ScriptedSupplier) -> None:
+def test_what_the_supplier_says_is_told_where_it_does_not_help(
+    shop: ScriptedSupplier,
+    database: ConnectionInfo,
+    artifacts: ConnectionInfo,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Two lists, none, or a refusal: the files are written without fields, and it is said why."""
+
+    class Known:
+        def get(self, conn_id: str) -> ConnectionInfo:
+            return {"rooms_supplier": shop.connection(), "sluice_artifacts": artifacts}.get(conn_id, database)
+
+    monkeypatch.chdir(tmp_path)
+    app = build_app(Known)
     for name, sent, why in (
         ("two", answer({"a": [], "b": []}), "lists stand at: a, b"),
         ("empty", answer([]), "the first page has no records"),
         ("shut", answer({}, "401 Unauthorized"), "401 Unauthorized"),
     ):
         shop.answers.append(sent)
-        told = sluice.ask("new", name, "--connection", "rooms_supplier", "--paging", "none")
-        assert (told["records_seen"], why in told["not_looked"]) == (0, True), told
-    assert sluice.ask("validate")["problems"] == []
+        done = CliRunner().invoke(app, ["new", name, "--connection", "rooms_supplier", "--paging", "none", "--json"])
+        structlog.reset_defaults()
+        told = json.loads(done.stdout)
+        assert (done.exit_code, told["records_seen"], why in told["not_looked"]) == (0, 0, True), told["not_looked"]
+    assert SpecFiles(tmp_path / "include").check() == []

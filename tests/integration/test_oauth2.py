@@ -277,19 +277,19 @@ WORKER = """
 
 
 def test_processes_share_a_supplier_that_lets_one_token_live(shop: WarySupplier, database: ConnectionInfo) -> None:
-    """Four processes at once get all their pages, though the newest token kills the older ones and none lasts for long."""
-    shop.uses = 40
+    """Three processes at once get all their pages, though the newest token kills the older ones and none lasts for long."""
+    shop.uses = 30
     told = json.dumps([vars(database), vars(shop.connection()), 60])
     command = [sys.executable, "-c", textwrap.dedent(WORKER)]
     started = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for _ in range(4)
+        for _ in range(3)
     ]
-    with ThreadPoolExecutor(4) as threads:
+    with ThreadPoolExecutor(3) as threads:
         said = list(threads.map(lambda process: process.communicate(told, timeout=120), started))
     assert all(out.endswith("done\n") for out, _ in said), said
     assert shop.most_asking == 1
-    assert 240 // 40 <= shop.issued <= 240 // 40 + 4
+    assert 180 // 30 <= shop.issued <= 180 // 30 + 3
     with psycopg.connect(conninfo(database)) as connection:
         kept = connection.execute("select client, sealed::text from sluice_state.access_token").fetchall()
     assert len(kept) == 1
