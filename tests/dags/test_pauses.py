@@ -68,7 +68,7 @@ def test_a_supplier_that_says_later_forever_comes_to_an_end(airflow: DrivenAirfl
 
 
 def test_an_outage_is_not_waited_out_in_silence(airflow: DrivenAirflow, database: ConnectionInfo, supplier: Supplier) -> None:
-    """A supplier that fails and is left alone has `no_progress_timeout` to recover; then the task fails, and people are told."""
+    """A supplier that fails and is left alone has `no_progress_timeout` to recover; then its task fails, for all to see."""
     rest = (
         "insert into sluice_state.breaker (host, stage, resting_until, reason) "
         "values (%s, 'hotel-content', now() + interval '10 minutes', '503')"

@@ -46,8 +46,9 @@ class Bounds:
             else:
                 log.warning(log_events.WATERMARK_UNUSABLE, watermark=low)
                 low = None
-        if watermark is not None and self.until is None and self.spec.source.tells_time_first:
-            self.until = self._sensible(source.now()) - watermark.margin
+        if watermark is not None and self.until is None and (shard.pages or self.spec.source.tells_time_first):
+            # What an older release has begun was begun at any time since its run was admitted.
+            self.until = self._sensible(None if shard.pages else source.now()) - watermark.margin
         # Only where what does not come says nothing: a full run that left out what has just changed would take it for gone.
         is_bounded = self.run.mode is Mode.INCREMENTAL and window is None
         return PageRequest(

@@ -117,6 +117,15 @@ def test_a_clock_may_stand_at_either_end_of_the_calendar(told: datetime) -> None
         assert ChunkMarks(order, bounds.until, bounds.supplied_at).postdated is None
 
 
+def test_what_an_older_release_has_begun_is_bounded_by_its_run() -> None:
+    """Its pages may be as old as the run, so a page of today tells nothing of when they were sent."""
+    source = Told(TOLD + MINUTE)
+    bounds = Bounds(INCREMENTAL, spec_of(), FakeClock())
+    bounds.request(shard_of(pages=3, cursor="c"), source)
+    bounds.take(Page(b"[]", 0, None, TOLD + MINUTE))
+    assert (bounds.until, source.asked) == (INCREMENTAL.created_at, 0)
+
+
 def test_the_watermark_is_lowered() -> None:
     """By the lookback, each time anew from what is kept."""
     _, request = begun(spec_of(lookback="1h"), Told(None), watermark=MAY)
