@@ -29,6 +29,7 @@ def plan_shards(services: Services, run_id: RunId) -> list[Shard]:
     A run for which there is nothing new to be cut into shards has succeeded. Raises `UsageInvalid` if the run asks for shards
     that there are not, what `all_shards` raises, and `RawDataGone` for a replay.
     """
+    is_first_try = services.runs.get(run_id).step is Step.ADMIT
     with entered(services, run_id, Step.SHARD) as entry:
         run = entry.run
         standing = services.shards.of(run_id)
@@ -37,7 +38,7 @@ def plan_shards(services: Services, run_id: RunId) -> list[Shard]:
         if run.replays is not None:
             return _adopted(services, entry)
         spec = pinned_spec(services, run)
-        if standing and spec.sharding is not None and spec.sharding.kind in _PLANNED_ONCE:
+        if standing and not _may_grow(spec, is_first_try=is_first_try):
             return standing
         question = question_of(services, run)
         plans = _wanted(all_shards(services, spec, question, entry.pulse.moved), run, spec)
@@ -47,6 +48,13 @@ def plan_shards(services: Services, run_id: RunId) -> list[Shard]:
         if not shards:
             services.runs.end(run, RunEvent.SUCCEED)
         return shards
+
+
+def _may_grow(spec: SyncSpec, *, is_first_try: bool) -> bool:
+    """Whether shards may join those there are: of files, those that came after a run whose plan this one goes on with."""
+    if spec.sharding is None or spec.sharding.kind not in _PLANNED_ONCE:
+        return True
+    return spec.sharding.kind == "files" and is_first_try
 
 
 def _adopted(services: Services, entry: Entry) -> list[Shard]:

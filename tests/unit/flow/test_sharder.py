@@ -167,6 +167,19 @@ def test_who_goes_on_from_a_dead_run_stays_with_its_plan() -> None:
     assert len(workshop.finder.questions) == 1
 
 
+def test_files_that_came_after_a_dead_run_join_its_plan() -> None:
+    """Each file is read by itself, so that none has to wait for the next run; a sharder that is tried again stays with them."""
+    finder = ListedShardFinder([city("may")], [city("may"), city("june")], [city("july")])
+    workshop = Workshop(spec=sync_spec(source=FILES, shards=None), finder=finder)
+    workshop.begin(mode=Mode.FULL)
+    workshop.memory.clock.move(timedelta(hours=1))
+    second = RunId("run-2")
+    admit(workshop.services, RunRequest(sync="hotels", mode=Mode.FULL, origin=Origin()), second)
+    for _ in range(2):
+        assert [shard.key for shard in plan_shards(workshop.services, second)] == ["june", "may"]
+    assert len(finder.questions) == 2
+
+
 def test_a_listed_shard_whose_row_makes_no_sense_is_asked_for_again() -> None:
     """Its values are in the list alone; where that has it no more, nobody can say what it was."""
     for now, mended in ((["oslo", "rome"], True), (["rome"], False)):
