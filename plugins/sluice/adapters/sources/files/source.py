@@ -71,7 +71,8 @@ class FilesSource:
             files = [storage.look(part.name)] if part else self.files(storage, request)
             mark = _mark_of(files)
             if part and part.mark is not None and part.mark != mark:
-                raise FileUnreadable(f"{part.name} has changed since it was cut into shards: run the sync anew, with force", file=part.name)
+                why = f"{part.name} has changed since it was cut into shards: run the sync anew, with force"
+                raise FileUnreadable(why, file=part.name)
             if request.cursor is None:
                 if mark is not None and mark == request.watermark:
                     return
