@@ -10,6 +10,8 @@ unexport PYTHONDONTWRITEBYTECODE VIRTUAL_ENV
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	"$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && echo "$$python" && break; done)
 BIN := .venv/bin
+# One more than there are cores, since tests wait for servers; no more than four, each of which starts servers of its own.
+WORKERS ?= $(shell cores=$$(getconf _NPROCESSORS_ONLN); echo $$((cores < 3 ? cores + 1 : 4)))
 READY := .venv/.ready
 SERVERS := .venv-servers/.ready
 SOURCES := plugins tests include dags bench docs
@@ -25,7 +27,7 @@ up: $(READY) ## start a local stack and keep it: Postgres, S3, supplier, Airflow
 	@$(BIN)/sluice up
 
 test: $(READY) $(SERVERS) ## run every test but those under Celery, on servers of its own (ARGS="-k name" for some)
-	@$(BIN)/pytest -n auto --maxprocesses 4 --no-loadscope-reorder -m "not distributed" $(ARGS)
+	@$(BIN)/pytest -n $(WORKERS) --no-loadscope-reorder -m "not distributed" $(ARGS)
 
 celery: $(READY) ## run the demo's DAG under Celery with two workers that are killed (a part of make chaos)
 	@$(BIN)/pytest tests/distributed $(ARGS)
