@@ -12,9 +12,9 @@ from multiprocessing.connection import Connection
 
 import urllib3
 
-from sluice.adapters.sources.http.client import Answer, HttpClient
-from sluice.adapters.sources.http.endpoint import Endpoint
-from sluice.adapters.sources.http.request import Request
+from sluice.adapters.sources.transport.client import Answer, HttpClient
+from sluice.adapters.sources.transport.endpoint import Endpoint
+from sluice.adapters.sources.transport.request import Request
 from sluice.model.stage import StagePolicy
 from sluice.ports import ConnectionInfo
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from sluice import log_events
-from sluice.adapters.sources.http.client import Answer
-from sluice.adapters.sources.http.endpoint import Endpoint
 from sluice.adapters.sources.rest.details import Details
 from sluice.adapters.sources.rest.source import RestSource
+from sluice.adapters.sources.transport.client import Answer
+from sluice.adapters.sources.transport.endpoint import Endpoint
 from sluice.errors import (
     AnswerFailed,
     AnswerNotJson,

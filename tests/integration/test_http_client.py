@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from sluice.adapters.sources.http import wire
-from sluice.adapters.sources.http.client import HttpClient
-from sluice.adapters.sources.http.endpoint import Endpoint
-from sluice.adapters.sources.http.proof import proof_of_connection
-from sluice.adapters.sources.http.request import Request
+from sluice.adapters.sources.transport import wire
+from sluice.adapters.sources.transport.client import HttpClient
+from sluice.adapters.sources.transport.endpoint import Endpoint
+from sluice.adapters.sources.transport.proof import proof_of_connection
+from sluice.adapters.sources.transport.request import Request
 from sluice.errors import ConnectionInvalid, SluiceError, SpecInvalid, StrayAddress, SupplierRefused, SupplierUnavailable
 from sluice.model.stage import RetryPolicy, StagePolicy
 from sluice.ports import ConnectionInfo

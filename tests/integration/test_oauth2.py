@@ -16,8 +16,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from sluice.adapters.postgres import conninfo
-from sluice.adapters.sources.http.proof import Proofs
 from sluice.adapters.sources.rest.source import RestSource
+from sluice.adapters.sources.transport.proof import Proofs
 from sluice.errors import AnswerUnusable, SluiceError, SpecInvalid, SupplierRefused, SupplierUnavailable
 from sluice.model.source import RestSource as RestSpec
 from sluice.model.stage import RetryPolicy, StagePolicy
@@ -261,7 +261,7 @@ WORKER = """
     from pathlib import Path
     from sluice.adapters.clock import SystemClock
     from sluice.adapters.postgres import Database
-    from sluice.adapters.sources.http.proof import Proofs
+    from sluice.adapters.sources.transport.proof import Proofs
     from sluice.adapters.state import PostgresAccessTokenStore
     from sluice.errors import StateUnavailable
     from sluice.ports import ConnectionInfo

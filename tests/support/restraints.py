@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from sluice.adapters.sources.http.proof import Proofs
 from sluice.adapters.sources.rest.source import RestSource
+from sluice.adapters.sources.transport.proof import Proofs
 from sluice.guard.breaker import SharedBreaker
 from sluice.guard.pacing import Pacing
 from sluice.guard.restraint import Restraint

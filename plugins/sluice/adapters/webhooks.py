@@ -9,12 +9,12 @@ from typing import Final
 import httpx2
 from pydantic import JsonValue
 
-from sluice.adapters.sources.http.bodies import ACCEPTED_ENCODINGS, peek
-from sluice.adapters.sources.http.endpoint import Endpoint
-from sluice.adapters.sources.http.proof import proof_of_connection
-from sluice.adapters.sources.http.refusals import named, pause_of
-from sluice.adapters.sources.http.request import Request
-from sluice.adapters.sources.http.wire import Wire
+from sluice.adapters.sources.transport.bodies import ACCEPTED_ENCODINGS, peek
+from sluice.adapters.sources.transport.endpoint import Endpoint
+from sluice.adapters.sources.transport.proof import proof_of_connection
+from sluice.adapters.sources.transport.refusals import named, pause_of
+from sluice.adapters.sources.transport.request import Request
+from sluice.adapters.sources.transport.wire import Wire
 from sluice.errors import RateLimited, ReceiverUnavailable, Retryable, SupplierUnavailable
 from sluice.model.call import CallResult
 from sluice.model.spec import WebhookSpec

@@ -13,8 +13,8 @@ from sluice.model.stage import StagePolicy
 from sluice.ports import AccessTokenStore, Clock, ConnectionInfo, Connections, Source
 
 if TYPE_CHECKING:
-    from sluice.adapters.sources.http.auth import Auth
-    from sluice.adapters.sources.http.endpoint import Endpoint
+    from sluice.adapters.sources.transport.auth import Auth
+    from sluice.adapters.sources.transport.endpoint import Endpoint
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Sources:
                 info = self.connections.get(source.connection)
                 return SqlSource(source, info, policy, lambda host: self.restraint(host, stage, policy), sync)
             case "code":
-                from sluice.adapters.sources.code import CodeSource
+                from sluice.adapters.sources.code_source import CodeSource
 
                 given = self.connections.get(source.connection) if source.connection else None
                 return CodeSource(source, given, policy, lambda host: self.restraint(host, stage, policy), self.include)
@@ -61,7 +61,7 @@ class Sources:
                 assert_never(source)
 
     def _proof(self, auth: AuthSpec | None, info: ConnectionInfo, policy: StagePolicy) -> "Callable[[Endpoint], Auth]":
-        from sluice.adapters.sources.http.proof import Proofs
+        from sluice.adapters.sources.transport.proof import Proofs
 
         proofs = Proofs(self.tokens, self.clock, self.include)
         return lambda endpoint: proofs.open(auth, info, endpoint, policy)

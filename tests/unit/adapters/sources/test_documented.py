@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 import yaml
 
-from sluice.adapters.sources.code import CodeSource
+from sluice.adapters.sources.code_source import CodeSource
 from sluice.adapters.spec_files import SpecFiles
 from sluice.model.stage import StagePolicy
 from sluice.ports import PageRequest

@@ -8,8 +8,8 @@ from http import HTTPStatus
 from typing import Final
 
 from sluice.adapters.sources.files.storage import StoredFile
-from sluice.adapters.sources.http.client import HttpClient, Stream
-from sluice.adapters.sources.http.request import Request
+from sluice.adapters.sources.transport.client import HttpClient, Stream
+from sluice.adapters.sources.transport.request import Request
 from sluice.errors import CursorExpired, FileUnreadable, SupplierRefused
 from sluice.guard.retries import http_date
 

@@ -14,10 +14,10 @@ from sluice.adapters.sources.files.over_http import HttpFiles
 from sluice.adapters.sources.files.reading import Reading, Span, Start
 from sluice.adapters.sources.files.record_pages import page_of
 from sluice.adapters.sources.files.storage import Handle, Storage, StoredFile
-from sluice.adapters.sources.http.auth import Auth
-from sluice.adapters.sources.http.client import HttpClient
-from sluice.adapters.sources.http.endpoint import Endpoint
 from sluice.adapters.sources.rest.templates import PathTemplate, TextTemplate, values_of
+from sluice.adapters.sources.transport.auth import Auth
+from sluice.adapters.sources.transport.client import HttpClient
+from sluice.adapters.sources.transport.endpoint import Endpoint
 from sluice.errors import AnswerUnusable, ConnectionInvalid, CursorExpired, FileUnreadable, SpecInvalid, SupplierRefused
 from sluice.guard.restraint import Restraint
 from sluice.model import source as declared

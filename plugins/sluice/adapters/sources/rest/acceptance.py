@@ -7,10 +7,10 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, Raw
 
-from sluice.adapters.sources.http.client import Answer
-from sluice.adapters.sources.http.endpoint import Endpoint
 from sluice.adapters.sources.rest.charset import as_utf8
 from sluice.adapters.sources.rest.levels import at, level, planted
+from sluice.adapters.sources.transport.client import Answer
+from sluice.adapters.sources.transport.endpoint import Endpoint
 from sluice.errors import AnswerFailed
 
 _LONGEST_LOOKED_AT: Final = 100_000

@@ -7,8 +7,8 @@ from contextvars import copy_context
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from sluice.adapters.sources.http.client import Answer
-from sluice.adapters.sources.http.request import Request
+from sluice.adapters.sources.transport.client import Answer
+from sluice.adapters.sources.transport.request import Request
 
 Ask = Callable[[Request, bool], Answer]
 """Sends a request; the flag says whether it is that for the first page."""

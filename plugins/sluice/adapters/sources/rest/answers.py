@@ -6,12 +6,12 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, Raw
 
-from sluice.adapters.sources.http.client import Answer
-from sluice.adapters.sources.http.endpoint import Endpoint
 from sluice.adapters.sources.rest.levels import at, level, planted
 from sluice.adapters.sources.rest.not_json import not_json
 from sluice.adapters.sources.rest.places import exclusions, places_of
 from sluice.adapters.sources.rest.reading import Reading
+from sluice.adapters.sources.transport.client import Answer
+from sluice.adapters.sources.transport.endpoint import Endpoint
 from sluice.errors import AnswerNotJson, AnswerUnusable, RecordsMissing, SluiceError, SpecInvalid
 from sluice.mapping import shapes, tokens
 from sluice.mapping.pages import PageSplitter

@@ -14,11 +14,11 @@ import structlog
 from msgspec import Raw
 
 from sluice import log_events
-from sluice.adapters.sources.http.client import Answer
-from sluice.adapters.sources.http.endpoint import Endpoint
-from sluice.adapters.sources.http.request import Request
 from sluice.adapters.sources.rest.not_json import not_json
 from sluice.adapters.sources.rest.templates import PathTemplate, TextTemplate, Values, listed
+from sluice.adapters.sources.transport.client import Answer
+from sluice.adapters.sources.transport.endpoint import Endpoint
+from sluice.adapters.sources.transport.request import Request
 from sluice.errors import AnswerTooLarge, RecordsMissing, SpecInvalid, SupplierRefused
 from sluice.mapping import tokens
 from sluice.mapping.pages import PageSplitter

@@ -6,7 +6,7 @@ from http import HTTPStatus
 from typing import Final
 from urllib.parse import parse_qsl, urlsplit
 
-from sluice.adapters.sources.http.request import Request
+from sluice.adapters.sources.transport.request import Request
 from sluice.errors import CursorExpired, PaginationLimit, SluiceError
 from sluice.model.source import RestSource
 

@@ -3,8 +3,8 @@
 import re
 from typing import Final
 
-from sluice.adapters.sources.http.client import Answer
-from sluice.adapters.sources.http.endpoint import Endpoint
+from sluice.adapters.sources.transport.client import Answer
+from sluice.adapters.sources.transport.endpoint import Endpoint
 from sluice.errors import AnswerNotJson
 
 _LOOKED_AT: Final = 64 * 1024

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from msgspec import Raw
 
-from sluice.adapters.sources.http.client import Answer
+from sluice.adapters.sources.transport.client import Answer
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from sluice.adapters.sources.http.request import Request, is_header_value
 from sluice.adapters.sources.rest.templates import PathTemplate, TextTemplate, Values, values_of
+from sluice.adapters.sources.transport.request import Request, is_header_value
 from sluice.errors import SpecInvalid
 from sluice.model.header_names import misnamed
 from sluice.model.source import RestSource

@@ -9,10 +9,6 @@ from typing import Final
 import xxhash
 from pydantic import JsonValue
 
-from sluice.adapters.sources.http.auth import Auth
-from sluice.adapters.sources.http.client import Answer, HttpClient
-from sluice.adapters.sources.http.endpoint import Endpoint
-from sluice.adapters.sources.http.request import Request
 from sluice.adapters.sources.rest.acceptance import Acceptance
 from sluice.adapters.sources.rest.ahead import AnswersAhead
 from sluice.adapters.sources.rest.answers import AnswerReader
@@ -25,6 +21,10 @@ from sluice.adapters.sources.rest.paging.stops import stuck
 from sluice.adapters.sources.rest.reading import Reading
 from sluice.adapters.sources.rest.requests import Requests
 from sluice.adapters.sources.rest.templates import values_of
+from sluice.adapters.sources.transport.auth import Auth
+from sluice.adapters.sources.transport.client import Answer, HttpClient
+from sluice.adapters.sources.transport.endpoint import Endpoint
+from sluice.adapters.sources.transport.request import Request
 from sluice.errors import AnswerUnusable, CursorStuck
 from sluice.guard.restraint import Restraint
 from sluice.model import source as declared

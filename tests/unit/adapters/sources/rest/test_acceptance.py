@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from sluice.adapters.sources.http.client import Answer
-from sluice.adapters.sources.http.endpoint import Endpoint
 from sluice.adapters.sources.rest.acceptance import Acceptance
+from sluice.adapters.sources.transport.client import Answer
+from sluice.adapters.sources.transport.endpoint import Endpoint
 from sluice.errors import AnswerFailed
 from sluice.ports import ConnectionInfo
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from sluice.adapters.sources.http.request import Request
 from sluice.adapters.sources.rest.judging import judge_of
+from sluice.adapters.sources.transport.request import Request
 from sluice.errors import CursorExpired, PaginationLimit, RateLimited, SluiceError, SupplierRefused, SupplierUnavailable
 from tests.unit.adapters.sources.rest.paging.listing import source_spec
 

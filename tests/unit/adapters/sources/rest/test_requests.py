@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.adapters.sources.http.request import is_header_value
 from sluice.adapters.sources.rest.requests import Requests
+from sluice.adapters.sources.transport.request import is_header_value
 from sluice.errors import SpecInvalid
 from sluice.model.source import RestSource
 from sluice.ports import PageRequest

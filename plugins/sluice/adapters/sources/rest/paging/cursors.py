@@ -4,12 +4,12 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from sluice.adapters.sources.http.endpoint import Endpoint
-from sluice.adapters.sources.http.request import Request
 from sluice.adapters.sources.rest.paging.placing import with_parameter
 from sluice.adapters.sources.rest.paging.stops import StopRules
 from sluice.adapters.sources.rest.paging.stored import other_paging
 from sluice.adapters.sources.rest.reading import Reading
+from sluice.adapters.sources.transport.endpoint import Endpoint
+from sluice.adapters.sources.transport.request import Request
 from sluice.errors import AnswerUnusable
 from sluice.model.paging import BodyCursor, HeaderCursor
 

@@ -18,15 +18,15 @@ from msgspec import UNSET, Raw
 from msgspec.structs import replace
 from pydantic import JsonValue
 
-from sluice.adapters.sources.http.endpoint import Endpoint
-from sluice.adapters.sources.http.request import Request
 from sluice.adapters.sources.rest.levels import at, level, planted
 from sluice.adapters.sources.rest.paging.cursors import LONGEST_CURSOR
-from sluice.adapters.sources.rest.paging.numbers import digest_of
+from sluice.adapters.sources.rest.paging.page_numbers import digest_of
 from sluice.adapters.sources.rest.paging.placing import with_parameter
 from sluice.adapters.sources.rest.paging.stops import StopRules, stuck
 from sluice.adapters.sources.rest.paging.stored import place_of, stored
 from sluice.adapters.sources.rest.reading import Reading
+from sluice.adapters.sources.transport.endpoint import Endpoint
+from sluice.adapters.sources.transport.request import Request
 from sluice.errors import AnswerUnusable
 from sluice.model.paging import Keyset
 

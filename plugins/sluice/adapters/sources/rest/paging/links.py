@@ -8,12 +8,12 @@ from urllib.parse import unquote_plus, urljoin, urlsplit, urlunsplit
 
 from pydantic import JsonValue
 
-from sluice.adapters.sources.http.endpoint import Endpoint
-from sluice.adapters.sources.http.request import Request
 from sluice.adapters.sources.rest.paging.cursors import LONGEST_CURSOR, gone_on, header_text
 from sluice.adapters.sources.rest.paging.stops import StopRules
 from sluice.adapters.sources.rest.paging.stored import other_paging
 from sluice.adapters.sources.rest.reading import Reading
+from sluice.adapters.sources.transport.endpoint import Endpoint
+from sluice.adapters.sources.transport.request import Request
 from sluice.errors import AnswerUnusable
 from sluice.model.auth import AuthSpec
 from sluice.model.paging import HeaderCursor, LinkHeader, NextUrl

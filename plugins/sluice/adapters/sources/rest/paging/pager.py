@@ -4,14 +4,14 @@ from typing import Protocol
 
 from pydantic import JsonValue
 
-from sluice.adapters.sources.http.endpoint import Endpoint
-from sluice.adapters.sources.http.request import Request
 from sluice.adapters.sources.rest.paging.cursors import CursorPager
 from sluice.adapters.sources.rest.paging.keysets import KeysetPager
 from sluice.adapters.sources.rest.paging.links import LinkPager
-from sluice.adapters.sources.rest.paging.numbers import PageNumberPager, SinglePager
 from sluice.adapters.sources.rest.paging.offsets import OffsetPager
+from sluice.adapters.sources.rest.paging.page_numbers import PageNumberPager, SinglePager
 from sluice.adapters.sources.rest.reading import Reading
+from sluice.adapters.sources.transport.endpoint import Endpoint
+from sluice.adapters.sources.transport.request import Request
 from sluice.model.source import RestSource
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from sluice.adapters.sources.http.request import Request
+from sluice.adapters.sources.transport.request import Request
 from sluice.errors import SpecInvalid
 
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from sluice.adapters.sources.rest.paging.numbers import digest_of
+from sluice.adapters.sources.rest.paging.page_numbers import digest_of
 from sluice.adapters.sources.rest.reading import Reading
 
 _MOST_REPEATS: Final = 2

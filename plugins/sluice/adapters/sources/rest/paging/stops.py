@@ -3,8 +3,8 @@
 import json
 from typing import Final
 
-from sluice.adapters.sources.http.endpoint import Endpoint
 from sluice.adapters.sources.rest.reading import Reading
+from sluice.adapters.sources.transport.endpoint import Endpoint
 from sluice.errors import AnswerUnusable, CursorStuck
 from sluice.model import paging
 

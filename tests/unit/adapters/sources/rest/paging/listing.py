@@ -6,12 +6,12 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from sluice.adapters.sources.http.client import Answer
-from sluice.adapters.sources.http.endpoint import Endpoint
-from sluice.adapters.sources.http.request import Request
 from sluice.adapters.sources.rest.answers import AnswerReader
 from sluice.adapters.sources.rest.paging.pager import Pager, pager_of
 from sluice.adapters.sources.rest.reading import Reading
+from sluice.adapters.sources.transport.client import Answer
+from sluice.adapters.sources.transport.endpoint import Endpoint
+from sluice.adapters.sources.transport.request import Request
 from sluice.model.source import RestSource
 from sluice.ports import ConnectionInfo
 

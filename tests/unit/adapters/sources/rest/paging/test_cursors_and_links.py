@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from sluice.adapters.sources.http.endpoint import Endpoint
-from sluice.adapters.sources.http.request import Request
 from sluice.adapters.sources.rest.paging.links import next_links
 from sluice.adapters.sources.rest.paging.pager import pager_of
+from sluice.adapters.sources.transport.endpoint import Endpoint
+from sluice.adapters.sources.transport.request import Request
 from sluice.errors import AnswerUnusable, CursorStuck
 from sluice.ports import ConnectionInfo
 from tests.unit.adapters.sources.rest.paging.listing import FIRST, pager, reading, source_spec

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import httpx2
 
-from sluice.adapters.sources.http.endpoint import Endpoint
+from sluice.adapters.sources.transport.endpoint import Endpoint
 from sluice.errors import ConnectionInvalid, SpecInvalid, StrayAddress
 
 

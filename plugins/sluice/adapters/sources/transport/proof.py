@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import assert_never
 
-from sluice.adapters.sources.http.auth import Auth, ConnectionAuth
-from sluice.adapters.sources.http.endpoint import Endpoint
-from sluice.adapters.sources.http.oauth2 import OAuth2
-from sluice.adapters.sources.http.request import is_header_value
-from sluice.adapters.sources.http.signed import Signing, sha256_signer
-from sluice.adapters.sources.http.token_endpoint import Client, TokenEndpoint
+from sluice.adapters.sources.transport.auth import Auth, ConnectionAuth
+from sluice.adapters.sources.transport.endpoint import Endpoint
+from sluice.adapters.sources.transport.oauth2 import OAuth2
+from sluice.adapters.sources.transport.request import is_header_value
+from sluice.adapters.sources.transport.signed import Signing, sha256_signer
+from sluice.adapters.sources.transport.token_endpoint import Client, TokenEndpoint
 from sluice.adapters.user_code import load
 from sluice.errors import ConnectionInvalid
 from sluice.guard.credentials import lacks

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Protocol
 
-from sluice.adapters.sources.http.request import Request
+from sluice.adapters.sources.transport.request import Request
 
 
 class Auth(Protocol):

@@ -6,12 +6,12 @@ import msgspec
 import xxhash
 from pydantic import JsonValue
 
-from sluice.adapters.sources.http.endpoint import Endpoint
-from sluice.adapters.sources.http.request import Request
 from sluice.adapters.sources.rest.paging.placing import with_parameter
 from sluice.adapters.sources.rest.paging.stops import StopRules, stuck
 from sluice.adapters.sources.rest.paging.stored import other_paging, place_of, stored
 from sluice.adapters.sources.rest.reading import Reading
+from sluice.adapters.sources.transport.endpoint import Endpoint
+from sluice.adapters.sources.transport.request import Request
 from sluice.model.paging import PageNumber
 
 _CLAMPED: Final = (

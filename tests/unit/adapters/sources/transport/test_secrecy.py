@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.adapters.sources.http.secrecy import Secrets
+from sluice.adapters.sources.transport.secrecy import Secrets
 
 SECRET = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="*"), min_size=4, max_size=30).filter(
     lambda text: bool(text.strip())

@@ -6,8 +6,8 @@ from typing import Final
 
 import httpx2
 
-from sluice.adapters.sources.http.bodies import peek
-from sluice.adapters.sources.http.endpoint import Endpoint
+from sluice.adapters.sources.transport.bodies import peek
+from sluice.adapters.sources.transport.endpoint import Endpoint
 from sluice.errors import RateLimited, SluiceError, SupplierRefused, SupplierUnavailable
 from sluice.guard.retries import http_date, pause_asked_for
 

@@ -10,7 +10,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.adapters.sources.http.bodies import peek, read_body
+from sluice.adapters.sources.transport.bodies import peek, read_body
 from sluice.errors import AnswerNotJson, AnswerTooLarge, SluiceError, SupplierUnavailable
 
 ENCODE: dict[str, Callable[[bytes], bytes]] = {"gzip": gzip.compress, "deflate": zlib.compress, "zstd": zstandard.compress}

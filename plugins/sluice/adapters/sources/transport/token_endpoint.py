@@ -10,11 +10,11 @@ from urllib.parse import quote_plus, urlsplit
 
 import httpx2
 
-from sluice.adapters.sources.http.bodies import ACCEPTED_ENCODINGS, read_body
-from sluice.adapters.sources.http.endpoint import Endpoint
-from sluice.adapters.sources.http.refusals import refusal
-from sluice.adapters.sources.http.request import Request, is_header_value
-from sluice.adapters.sources.http.wire import Wire
+from sluice.adapters.sources.transport.bodies import ACCEPTED_ENCODINGS, read_body
+from sluice.adapters.sources.transport.endpoint import Endpoint
+from sluice.adapters.sources.transport.refusals import refusal
+from sluice.adapters.sources.transport.request import Request, is_header_value
+from sluice.adapters.sources.transport.wire import Wire
 from sluice.errors import AnswerUnusable, SluiceError, SpecInvalid, SupplierRefused
 from sluice.model.auth import OAuth2Auth
 from sluice.model.stage import Timeouts

@@ -11,7 +11,7 @@ from typing import Final
 
 import httpx2
 
-from sluice.adapters.sources.http.endpoint import Endpoint
+from sluice.adapters.sources.transport.endpoint import Endpoint
 from sluice.errors import ConnectionInvalid, SupplierRefused, SupplierUnavailable
 from sluice.model.stage import Timeouts
 

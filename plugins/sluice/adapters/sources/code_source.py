@@ -12,8 +12,8 @@ from typing import Any, Final, TypeVar
 import xxhash
 from pydantic import JsonValue
 
-from sluice.adapters.sources.http.secrecy import Secrets
 from sluice.adapters.sources.telling import told
+from sluice.adapters.sources.transport.secrecy import Secrets
 from sluice.adapters.user_code import load, where_raised
 from sluice.errors import (
     AnswerTooLarge,

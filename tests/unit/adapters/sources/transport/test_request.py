@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.adapters.sources.http.request import Request
+from sluice.adapters.sources.transport.request import Request
 
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=5)
 QUERIES = st.dictionaries(NAMES, st.text(st.characters(codec="utf-8"), max_size=5), max_size=3)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit
 
-from sluice.adapters.sources.http.request import is_header_value
-from sluice.adapters.sources.http.secrecy import HIDDEN, Secrets
+from sluice.adapters.sources.transport.request import is_header_value
+from sluice.adapters.sources.transport.secrecy import HIDDEN, Secrets
 from sluice.errors import ConnectionInvalid
 from sluice.model.header_names import is_header_name, misnamed
 from sluice.ports import ConnectionInfo

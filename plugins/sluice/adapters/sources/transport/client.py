@@ -10,14 +10,14 @@ from typing import Final, NamedTuple, Self, TypeVar
 
 import httpx2
 
-from sluice.adapters.sources.http.addresses import Addresses, Target
-from sluice.adapters.sources.http.auth import Auth, ConnectionAuth
-from sluice.adapters.sources.http.bodies import ACCEPTED_ENCODINGS, encoding_of, peek, read_body
-from sluice.adapters.sources.http.endpoint import OPEN_HEADERS, Endpoint
-from sluice.adapters.sources.http.refusals import named, refusal
-from sluice.adapters.sources.http.request import Request
-from sluice.adapters.sources.http.wire import Wire
 from sluice.adapters.sources.telling import Told, told
+from sluice.adapters.sources.transport.addresses import Addresses, Target
+from sluice.adapters.sources.transport.auth import Auth, ConnectionAuth
+from sluice.adapters.sources.transport.bodies import ACCEPTED_ENCODINGS, encoding_of, peek, read_body
+from sluice.adapters.sources.transport.endpoint import OPEN_HEADERS, Endpoint
+from sluice.adapters.sources.transport.refusals import named, refusal
+from sluice.adapters.sources.transport.request import Request
+from sluice.adapters.sources.transport.wire import Wire
 from sluice.errors import SluiceError, SupplierRefused, SupplierUnavailable
 from sluice.guard.restraint import Restraint
 from sluice.guard.retries import http_date, patiently

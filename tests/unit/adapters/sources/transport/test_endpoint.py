@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.adapters.sources.http.endpoint import Endpoint
+from sluice.adapters.sources.transport.endpoint import Endpoint
 from sluice.ports import ConnectionInfo
 
 

@@ -12,9 +12,9 @@ from typing import Final
 
 from cryptography.fernet import Fernet, InvalidToken
 
-from sluice.adapters.sources.http.endpoint import Endpoint
-from sluice.adapters.sources.http.request import Request
-from sluice.adapters.sources.http.token_endpoint import Client, TokenEndpoint
+from sluice.adapters.sources.transport.endpoint import Endpoint
+from sluice.adapters.sources.transport.request import Request
+from sluice.adapters.sources.transport.token_endpoint import Client, TokenEndpoint
 from sluice.ports import AccessTokenStore, Clock, SealedToken
 
 _LARGEST_MARGIN: Final = timedelta(minutes=1)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sluice.adapters.sources.http.endpoint import Endpoint
-from sluice.adapters.sources.http.request import Request, is_header_value
+from sluice.adapters.sources.transport.endpoint import Endpoint
+from sluice.adapters.sources.transport.request import Request, is_header_value
 from sluice.adapters.user_code import where_raised
 from sluice.errors import CodeFailed
 from sluice.model.auth import SignedAuth

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sluice.adapters.sources.http.request import Request
+from sluice.adapters.sources.transport.request import Request
 from sluice.errors import AnswerUnusable, CursorStuck
 from tests.unit.adapters.sources.rest.paging.listing import FIRST, Listing, pager, read_through, reading
 

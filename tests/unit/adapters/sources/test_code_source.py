@@ -13,7 +13,7 @@ from uuid import UUID
 
 import pytest
 
-from sluice.adapters.sources.code import CodeSource
+from sluice.adapters.sources.code_source import CodeSource
 from sluice.errors import (
     AnswerTooLarge,
     AnswerUnusable,
