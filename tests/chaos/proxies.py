@@ -194,7 +194,7 @@ class _S3Conversation(BaseHTTPRequestHandler):
         kept = {name: value for name, value in answer.getheaders() if name.lower() not in ("connection", "transfer-encoding")}
         self._answer(answer.status, kept, data, is_cut=spoil is Spoil.BREAK_OFF)
 
-    do_PUT = do_HEAD = do_GET  # noqa: N815 - the base class's names
+    do_PUT = do_HEAD = do_GET
 
     def _answer(self, status: int, headers: dict[str, str], data: bytes, *, is_cut: bool = False) -> None:
         self.send_response_only(status)

@@ -36,7 +36,7 @@ class AirflowStub:
                 self.end_headers()
                 self.wfile.write(data)
 
-            do_GET = do_POST = do_PATCH = answer  # noqa: N815 - the library's names
+            do_GET = do_POST = do_PATCH = answer
 
             def log_message(self, *_: object) -> None:
                 """Say nothing."""

@@ -4,24 +4,21 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from sluice.ports import ConnectionInfo
+from tests.support.local_server import Conversation, LocalServer, running
 
 PAGE = 4
 """Records on a page of the list."""
 
 
-class Catalogue(ThreadingHTTPServer):
+class Catalogue(LocalServer):
     """One server on a free port of 127.0.0.1: `/list?cursor=` and `/records/<id>`."""
 
-    daemon_threads = True
-    block_on_close = False
-
     def __init__(self, records: dict[str, Any]) -> None:
-        super().__init__(("127.0.0.1", 0), _Conversation)
+        super().__init__(_Conversation)
         self.records = records
         self.listed: list[Any] = [{"id": key, "self": {"name": key}} for key in records]
         self.trouble: Callable[[str], tuple[int, bytes] | None] = lambda _: None
@@ -34,7 +31,7 @@ class Catalogue(ThreadingHTTPServer):
     @property
     def connection(self) -> ConnectionInfo:
         """The Airflow connection to it."""
-        return ConnectionInfo("shop", "http", "127.0.0.1", int(self.server_address[1]), None, None, "http", {})
+        return self.info()
 
     def details_asked(self) -> list[str]:
         """Return the ids whose details were asked for."""
@@ -53,9 +50,8 @@ class Catalogue(ThreadingHTTPServer):
         return (404, b"{}") if record is None else (200, record if isinstance(record, bytes) else json.dumps(record).encode())
 
 
-class _Conversation(BaseHTTPRequestHandler):
+class _Conversation(Conversation):
     server: Catalogue
-    protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
         parts = urlsplit(self.path)
@@ -69,24 +65,11 @@ class _Conversation(BaseHTTPRequestHandler):
         finally:
             with self.server.lock:
                 self.server.busy -= 1
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None:
-        """Say nothing."""
+        self.say(status, body)
 
 
 @contextmanager
 def catalogue(records: dict[str, Any]) -> Iterator[Catalogue]:
     """Yield a running server; in the end it is gone."""
-    with Catalogue(records) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    with running(Catalogue(records)) as server:
+        yield server

@@ -1,28 +1,24 @@
 """A supplier of cities: it lists them, has two hotels in each, and all of those in a file; some it can be told to be out of."""
 
 import json
-import threading
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from sluice.ports import ConnectionInfo
+from tests.support.local_server import Conversation, LocalServer, running
 
 HOTELS = 2
 """In each city."""
 
 
-class Cities(ThreadingHTTPServer):
+class Cities(LocalServer):
     """One server on a free port of 127.0.0.1."""
 
-    daemon_threads = True
-    block_on_close = False
-
     def __init__(self, names: list[str]) -> None:
-        super().__init__(("127.0.0.1", 0), _Conversation)
+        super().__init__(_Conversation)
         self.names = names
         self.out_of: set[str] = set()
         """Cities whose hotels are answered with 404."""
@@ -31,12 +27,11 @@ class Cities(ThreadingHTTPServer):
     @property
     def connection(self) -> ConnectionInfo:
         """The Airflow connection to it."""
-        return ConnectionInfo("cities", "http", "127.0.0.1", int(self.server_address[1]), None, None, "http", {})
+        return self.info("cities")
 
 
-class _Conversation(BaseHTTPRequestHandler):
+class _Conversation(Conversation):
     server: Cities
-    protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
         """Answer with cities, or with the hotels of some."""
@@ -63,16 +58,7 @@ class _Conversation(BaseHTTPRequestHandler):
         self._send(status, json.dumps(content).encode())
 
     def _send(self, status: int, body: bytes) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("ETag", f'"{zlib.crc32(body)}"')
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Write nothing down."""
+        self.say(status, body, {"ETag": f'"{zlib.crc32(body)}"'})
 
 
 def _hotels(of: list[str]) -> list[dict[str, str]]:
@@ -82,11 +68,5 @@ def _hotels(of: list[str]) -> list[dict[str, str]]:
 @contextmanager
 def cities(number: int) -> Iterator[Cities]:
     """Yield a running server; in the end it is gone."""
-    with Cities([f"city-{place:04d}" for place in range(number)]) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    with running(Cities([f"city-{place:04d}" for place in range(number)])) as server:
+        yield server

@@ -22,7 +22,7 @@ class _Conversation(BaseHTTPRequestHandler):
             while not self.is_over.wait(_SECONDS_BETWEEN_BYTES):
                 self.wfile.write(b" ")
 
-    do_HEAD = do_GET  # noqa: N815  the server's name for it
+    do_HEAD = do_GET
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the base class' name
         """Say nothing."""

@@ -1,15 +1,14 @@
 """A supplier that repeats, in every way an answer can, what it was shown; it is told how."""
 
 import json
-import threading
 from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import quote, unquote
 
 from sluice.ports import ConnectionInfo
+from tests.support.local_server import Conversation, LocalServer, running
 
 WAYS = (
     "none",
@@ -30,27 +29,22 @@ WAYS = (
 """How an answer repeats it; `none`: it does not."""
 
 
-class Echo(ThreadingHTTPServer):
+class Echo(LocalServer):
     """One server on a free port of 127.0.0.1. A token that it issues is one more thing to repeat."""
 
-    daemon_threads = True
-    block_on_close = False
-
     def __init__(self, token: str) -> None:
-        super().__init__(("127.0.0.1", 0), _Conversation)
+        super().__init__(_Conversation)
         self.token = token
         self.way = "none"
         self.heard: list[str] = []
 
     def connection(self, **changes: Any) -> ConnectionInfo:
         """Return the Airflow connection to it."""
-        fields = {"host": "127.0.0.1", "port": int(self.server_address[1]), "login": None, "password": None, "schema": "http"}
-        return ConnectionInfo("shop", "http", **(fields | {"extra": {}} | changes))
+        return self.info(**changes)
 
 
-class _Conversation(BaseHTTPRequestHandler):
+class _Conversation(Conversation):
     server: Echo
-    protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
         self._note(self.rfile.read(int(self.headers["Content-Length"])).decode())
@@ -88,9 +82,6 @@ class _Conversation(BaseHTTPRequestHandler):
         head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
         self.wfile.write(f"HTTP/1.1 {status}\r\n{head}\r\n".encode() + body)
 
-    def log_message(self, *_: Any) -> None:
-        """Say nothing."""
-
 
 def _answer(way: str, echo: str, *, is_there: bool) -> tuple[str, Any, dict[str, str]]:
     """Return status, body and headers of an answer that repeats it that way."""
@@ -116,11 +107,5 @@ def _answer(way: str, echo: str, *, is_there: bool) -> tuple[str, Any, dict[str,
 @contextmanager
 def echo(token: str) -> Iterator[Echo]:
     """Yield a running server; in the end it is gone."""
-    with Echo(token) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    with running(Echo(token)) as server:
+        yield server

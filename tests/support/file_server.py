@@ -5,20 +5,17 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from sluice.ports import ConnectionInfo
+from tests.support.local_server import Conversation, LocalServer, running
 
 
-class FileServer(ThreadingHTTPServer):
+class FileServer(LocalServer):
     """One server on a free port of 127.0.0.1."""
 
-    daemon_threads = True
-    block_on_close = False
-
     def __init__(self, files: dict[str, bytes]) -> None:
-        super().__init__(("127.0.0.1", 0), _Conversation)
+        super().__init__(_Conversation)
         self.files = files
         self.has_ranges = True
         self.has_etags = True
@@ -39,8 +36,7 @@ class FileServer(ThreadingHTTPServer):
 
     def connection(self, **changes: Any) -> ConnectionInfo:
         """Return the Airflow connection to it."""
-        fields = {"host": "127.0.0.1", "port": self.server_address[1], "login": None, "password": None, "schema": "http"}
-        return ConnectionInfo("shop", "http", **(fields | {"extra": {}} | changes))
+        return self.info(**changes)
 
     def ranges(self) -> list[str | None]:
         """Return the ranges asked for, but for those that only look."""
@@ -50,9 +46,8 @@ class FileServer(ThreadingHTTPServer):
         """Say nothing of those who hang up in the middle."""
 
 
-class _Conversation(BaseHTTPRequestHandler):
+class _Conversation(Conversation):
     server: FileServer
-    protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
         """Answer with a file, or a part of it."""
@@ -96,19 +91,12 @@ class _Conversation(BaseHTTPRequestHandler):
             body = body[hold:]
         self.wfile.write(body)
 
-    def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002 - the name is the base class's
-        """Say nothing."""
-
 
 @contextmanager
 def serving(files: dict[str, bytes]) -> Iterator[FileServer]:
     """Yield a running server; in the end it is gone."""
-    with FileServer(files) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-        thread.start()
+    with running(FileServer(files)) as server:
         try:
             yield server
         finally:
             server.go_on.set()
-            server.shutdown()
-            thread.join()

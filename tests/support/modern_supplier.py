@@ -3,7 +3,6 @@
 import socket
 import socketserver
 import ssl
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
@@ -17,6 +16,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+
+from tests.support.local_server import running
 
 
 class ModernSupplier(socketserver.ThreadingTCPServer):
@@ -85,11 +86,5 @@ def self_signed(folder: Path) -> Path:
 @contextmanager
 def modern(body: bytes, certificate: Path) -> Iterator[ModernSupplier]:
     """Yield a running server; in the end it is gone, with its connections."""
-    with ModernSupplier(body, certificate) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    with running(ModernSupplier(body, certificate)) as server:
+        yield server

@@ -5,23 +5,20 @@ import threading
 from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, unquote_plus
 
 from sluice.ports import ConnectionInfo
+from tests.support.local_server import Conversation, LocalServer, running
 
 CLIENT, SECRET = "client-7f3a", "s3cret/+&é"
 
 
-class WarySupplier(ThreadingHTTPServer):
+class WarySupplier(LocalServer):
     """One server on a free port of 127.0.0.1."""
 
-    daemon_threads = True
-    block_on_close = False
-
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Conversation)
+        super().__init__(_Conversation)
         self.lock = threading.Lock()
         self.uses = 10**9
         """How often a token may be used."""
@@ -40,15 +37,7 @@ class WarySupplier(ThreadingHTTPServer):
 
     def connection(self, **changes: Any) -> ConnectionInfo:
         """Return the Airflow connection to it."""
-        fields = {
-            "host": "127.0.0.1",
-            "port": int(self.server_address[1]),
-            "login": CLIENT,
-            "password": SECRET,
-            "schema": "http",
-            "extra": {},
-        }
-        return ConnectionInfo("shop", "http", **(fields | changes))
+        return self.info(**({"login": CLIENT, "password": SECRET} | changes))
 
     def kill_token(self) -> None:
         """Let the present token be good no more."""
@@ -77,9 +66,8 @@ class WarySupplier(ThreadingHTTPServer):
             return is_good
 
 
-class _Conversation(BaseHTTPRequestHandler):
+class _Conversation(Conversation):
     server: WarySupplier
-    protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
         with self.server.lock:
@@ -99,14 +87,7 @@ class _Conversation(BaseHTTPRequestHandler):
 
     def _say(self, status: int, said: Any) -> None:
         body = said if isinstance(said, bytes) else json.dumps(said).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None:
-        """Say nothing."""
+        self.say(status, body)
 
 
 def _client(form: dict[str, str], headers: dict[str, str]) -> tuple[str | None, str | None]:
@@ -121,11 +102,5 @@ def _client(form: dict[str, str], headers: dict[str, str]) -> tuple[str | None, 
 @contextmanager
 def wary_supplier() -> Iterator[WarySupplier]:
     """Yield a running server; in the end it is gone."""
-    with WarySupplier() as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    with running(WarySupplier()) as server:
+        yield server
