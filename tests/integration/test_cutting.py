@@ -1,10 +1,8 @@
 """A sync cut into shards in one way after another: each way brings in everything, and nothing is lost, doubled or deleted."""
 
 import json
-import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -22,13 +20,14 @@ from sluice.model.run import Mode, Origin, RunRequest
 from sluice.ports import ConnectionInfo
 from sluice.settings import Settings
 from sluice.wiring import open_services
+from tests.support.local_server import Conversation, LocalServer, running
 
 NUMBERS = 30
 FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 """The hour of number 0; each has the next one."""
 
 
-class Numbers(BaseHTTPRequestHandler):
+class Numbers(Conversation):
     """Answers with the numbers of a range, of a span of hours, of a bucket or of some tens, whichever is asked for."""
 
     def do_GET(self) -> None:
@@ -37,17 +36,10 @@ class Numbers(BaseHTTPRequestHandler):
         asked = dict(parse_qsl(address.query))
         found = [self._record(number) for number in range(NUMBERS) if is_asked_for(number, asked)]
         body = json.dumps([{"ten": ten} for ten in range(NUMBERS // 10)] if address.path == "/tens" else found).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        self.say(200, body)
 
     def _record(self, number: int) -> dict[str, Any]:
         return {"id": number, "at": (FIRST + timedelta(hours=number)).isoformat()}
-
-    def log_message(self, *_: object) -> None:
-        """Write nothing down."""
 
 
 def is_asked_for(number: int, asked: dict[str, str]) -> bool:
@@ -66,12 +58,8 @@ def is_asked_for(number: int, asked: dict[str, str]) -> bool:
 @pytest.fixture
 def supplier() -> Iterator[ConnectionInfo]:
     """A running server of numbers."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), Numbers) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-        thread.start()
-        yield ConnectionInfo("numbers", "http", "127.0.0.1", server.server_address[1], None, None, "http", {})
-        server.shutdown()
-        thread.join()
+    with running(LocalServer(Numbers)) as server:
+        yield server.info("numbers")
 
 
 TENS = {"kind": "rest", "connection": "numbers", "path": "/tens", "cursor": {"kind": "none"}}

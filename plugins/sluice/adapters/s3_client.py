@@ -1,9 +1,11 @@
 """An Airflow connection of type aws in; a client of S3, or of anything that speaks it, out."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, Final
 
-from sluice.errors import ConnectionInvalid
+from sluice.errors import ConnectionInvalid, Retryable
 from sluice.ports import ConnectionInfo
 
 DEFAULT_REGION: Final = "us-east-1"
@@ -37,6 +39,33 @@ def s3_client(info: ConnectionInfo, *, attempts: int, connect_seconds: float, re
     except ValueError as exc:
         raise ConnectionInvalid(
             f"connection {info.conn_id}: `endpoint_url` in the extra is no URL such as https://s3.example.com"
+        ) from exc
+
+
+@contextmanager
+def store_errors(
+    conn_id: str, where: str, *, names: str, unavailable: type[Retryable], told: Callable[[Any], Exception]
+) -> Iterator[None]:
+    """Turn what boto raises into Sluice's errors. Texts of the store are left out: they may repeat what was sent.
+
+    `names` are those that were sent, `unavailable` is for a store out of reach, and `told` makes an error of its answer.
+    """
+    from botocore import exceptions as boto
+    from urllib3.exceptions import HTTPError
+
+    try:
+        yield
+    except boto.ClientError as exc:
+        raise told(exc.response) from exc
+    except (boto.NoCredentialsError, boto.PartialCredentialsError) as exc:
+        raise ConnectionInvalid(
+            f"connection {conn_id} lacks credentials: give the access key as login, the secret as password"
+        ) from exc
+    except (boto.ParamValidationError, boto.InvalidRegionError, boto.ProfileNotFound) as exc:
+        raise ConnectionInvalid(f"connection {conn_id}: {names} is not a valid name") from exc
+    except (boto.BotoCoreError, HTTPError, OSError) as exc:
+        raise unavailable(
+            f"the object store at {where} (connection {conn_id}) cannot be reached: {type(exc).__name__}"
         ) from exc
 
 

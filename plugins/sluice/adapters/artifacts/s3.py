@@ -2,15 +2,14 @@
 
 import hashlib
 from base64 import b64encode
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, Final
 
 from sluice.adapters.artifacts.keys import checked_prefix, key_of
 from sluice.adapters.artifacts.worker import Stored, worker_id
-from sluice.adapters.s3_client import DEFAULT_REGION, extra_text, s3_client
+from sluice.adapters.s3_client import DEFAULT_REGION, extra_text, s3_client, store_errors
 from sluice.errors import ArtifactCorrupt, ArtifactsUnavailable, ConnectionInvalid
 from sluice.model.artifact import ArtifactRef, Pointer
 from sluice.model.loss_window import Writing
@@ -106,28 +105,14 @@ class S3ArtifactStore:
     def _client(self) -> Any:
         return s3_client(self._info, attempts=_ATTEMPTS, connect_seconds=_CONNECT_SECONDS, read_seconds=_READ_SECONDS)
 
-    @contextmanager
-    def _translated(self, key: str) -> Iterator[None]:
-        """Turn what boto raises into Sluice's errors. Texts of the store are left out: they may repeat what was sent."""
-        from botocore import exceptions as boto
-        from urllib3.exceptions import HTTPError
-
-        try:
-            yield
-        except boto.ClientError as exc:
-            raise self._told_by(exc.response, key) from exc
-        except (boto.NoCredentialsError, boto.PartialCredentialsError) as exc:
-            raise ConnectionInvalid(
-                f"connection {self._info.conn_id} lacks credentials: give the access key as login, the secret as password"
-            ) from exc
-        except (boto.ParamValidationError, boto.InvalidRegionError, boto.ProfileNotFound) as exc:
-            raise ConnectionInvalid(
-                f"connection {self._info.conn_id}: bucket `{self._bucket}` or region `{self._region}` is not a valid name"
-            ) from exc
-        except (boto.BotoCoreError, HTTPError, OSError) as exc:
-            raise ArtifactsUnavailable(
-                f"the object store at {self._where} (connection {self._info.conn_id}) cannot be reached: {type(exc).__name__}"
-            ) from exc
+    def _translated(self, key: str) -> AbstractContextManager[None]:
+        return store_errors(
+            self._info.conn_id,
+            self._where,
+            names=f"bucket `{self._bucket}` or region `{self._region}`",
+            unavailable=ArtifactsUnavailable,
+            told=lambda response: self._told_by(response, key),
+        )
 
     def _told_by(self, response: Any, key: str) -> Exception:
         code = str(response.get("Error", {}).get("Code", ""))

@@ -3,13 +3,13 @@
 import fnmatch
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final, TypeVar
 
-from sluice.adapters.s3_client import s3_client
+from sluice.adapters.s3_client import s3_client, store_errors
 from sluice.adapters.sources.files.storage import StoredFile
 from sluice.adapters.sources.telling import told
-from sluice.errors import ConnectionInvalid, CursorExpired, ShardsUnusable, SluiceError, SupplierRefused, SupplierUnavailable
+from sluice.errors import CursorExpired, ShardsUnusable, SluiceError, SupplierRefused, SupplierUnavailable
 from sluice.guard.restraint import Restraint
 from sluice.model.stage import StagePolicy
 from sluice.ports import ConnectionInfo
@@ -88,7 +88,11 @@ class S3Files:
             yield self._parts(body, file.name)
 
     def _parts(self, body: Any, name: str) -> Iterator[bytes]:
-        while part := self._translated(name, lambda: body.read(_PART)):
+        while True:
+            with self._translated(name):
+                part = body.read(_PART)
+            if not part:
+                return
             yield bytes(part)
 
     def _listed(self, prefix: str) -> Iterator[Any]:
@@ -103,33 +107,19 @@ class S3Files:
 
     def _asked(self, name: str, call: Callable[[], T]) -> T:
         def once() -> T:
-            with told("S3", f"{self._bucket}/{name}"):
-                return self._translated(name, call)
+            with told("S3", f"{self._bucket}/{name}"), self._translated(name):
+                return call()
 
         return self._restraint.ask(once)
 
-    def _translated(self, name: str, call: Callable[[], T]) -> T:
-        """Return what boto returns; raise Sluice's errors for its own, without what the store says: it may repeat secrets."""
-        from botocore import exceptions as boto
-        from urllib3.exceptions import HTTPError
-
-        try:
-            return call()
-        except boto.ClientError as exc:
-            raise self._told_by(exc.response, name) from exc
-        except (boto.NoCredentialsError, boto.PartialCredentialsError) as exc:
-            raise ConnectionInvalid(
-                f"connection {self._conn_id} lacks credentials: give the access key as login, the secret as password"
-            ) from exc
-        except (boto.ParamValidationError, boto.InvalidRegionError, boto.ProfileNotFound) as exc:
-            raise ConnectionInvalid(
-                f"connection {self._conn_id}: bucket {self._bucket!r}, its region or the key {name!r} is not a valid name"
-            ) from exc
-        except (boto.BotoCoreError, HTTPError, OSError) as exc:
-            raise SupplierUnavailable(
-                f"{name}: the object store at {self._where} (connection {self._conn_id}) cannot be reached: "
-                f"{type(exc).__name__}"
-            ) from exc
+    def _translated(self, name: str) -> AbstractContextManager[None]:
+        return store_errors(
+            self._conn_id,
+            self._where,
+            names=f"bucket {self._bucket!r}, its region or the key {name!r}",
+            unavailable=SupplierUnavailable,
+            told=lambda response: self._told_by(response, name),
+        )
 
     def _told_by(self, response: Any, name: str) -> SluiceError:
         code = str(response.get("Error", {}).get("Code", ""))
