@@ -38,7 +38,8 @@ def test_what_is_not_compressed_stays(content: bytes, part: int) -> None:
     """Bytes that do not begin as compressed ones do pass as they are."""
     plain = b"{" + content
     assert through(plain, part) == plain
-    assert through(gzip.compress(plain), part, "none") == gzip.compress(plain)
+    packed = gzip.compress(plain)
+    assert through(packed, part, "none") == packed
 
 
 @pytest.mark.parametrize("packer", list(PACKERS))
@@ -51,7 +52,7 @@ def test_a_cut_is_noticed(packer: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "declared"), [(b"hotels", "gzip"), (b"hotels", "zstd"), (gzip.compress(b"x") + b"hotels", "auto")]
+    ("content", "declared"), [(b"hotels", "gzip"), (b"hotels", "zstd"), (gzip.compress(b"x", mtime=0) + b"hotels", "auto")]
 )
 def test_what_is_no_such_file_is_named(content: bytes, declared: str) -> None:
     """Something else, or something behind the last member, is refused."""
