@@ -47,7 +47,7 @@ def test_the_table_reads_well(sluice: CommandLine) -> None:
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert "ok       database sluice_state: reachable" in lines
-    assert "ok       schema sluice_target: sluice_ledger is at revision 0002" in lines
+    assert "ok       schema sluice_target: sluice_ledger is at revision 0003" in lines
     warned = next(number for number, line in enumerate(lines) if line.startswith("warning  pool Airflow: "))
     assert lines[warned + 1] == "         -> look again when it is up"
     assert "What a killed worker may lose: batch + (retries + 1) x time-out + shutdown" in lines

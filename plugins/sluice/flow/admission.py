@@ -57,6 +57,7 @@ def admit(services: Services, request: RunRequest, run_id: RunId) -> Run:
             force=request.force,
             undoes=request.undoes,
             replays=request.replays,
+            redrives=request.redrives,
             spec_hash=spec_hash,
             transformer_version=spec.version,
             origin=request.origin,

@@ -27,6 +27,8 @@ _HEAD: Final = (
     (rows.ROW_HASH, _HASH),
     (rows.MAPPED, pa.bool_()),
     (rows.DELETED, pa.bool_()),
+    (rows.FRAME, pa.int32()),
+    (rows.INDEX, pa.int32()),
 )
 _ENCODE: Final = msgspec.msgpack.Encoder().encode
 
@@ -52,6 +54,16 @@ def row_hash(values: list[Any]) -> bytes:
     return xxhash.xxh3_128_digest(_ENCODE(values))
 
 
+class Head(msgspec.Struct, frozen=True, gc=False):
+    """What is known of an object before its row is."""
+
+    key: ObjectKey
+    version: int | None
+    raw_hash: bytes
+    frame: int
+    index: int
+
+
 class RowsFile:
     """The rows of one chunk, as they come."""
 
@@ -66,25 +78,28 @@ class RowsFile:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def add(self, key: str, version: int | None, raw: bytes, values: list[Any]) -> None:
+    def add(self, head: Head, values: list[Any]) -> None:
         """Take in a row with its values."""
         apart = values.copy()
         for index in self._paired:
             if type(pair := values[index]) is tuple:
                 values[index], apart[index] = pair
-        self._heads.append((key, version, raw, row_hash(apart), True, False))
+        self._take(head, row_hash(apart), mapped=True)
         self._rows.append(tuple(values))
         self.mapped += 1
 
-    def add_unmapped(self, key: str, version: int | None, raw: bytes, row: bytes) -> None:
+    def add_unmapped(self, head: Head, row: bytes) -> None:
         """Take in an object that the ledger holds already, with the hash the ledger has of its row."""
-        self._heads.append((key, version, raw, row, False, False))
+        self._take(head, row)
         self._rows.append(self._nothing)
 
-    def add_tombstone(self, key: str, version: int | None, raw: bytes) -> None:
+    def add_tombstone(self, head: Head) -> None:
         """Take in an object that is gone."""
-        self._heads.append((key, version, raw, row_hash([]), False, True))
+        self._take(head, row_hash([]), deleted=True)
         self._rows.append(self._nothing)
+
+    def _take(self, head: Head, row: bytes, *, mapped: bool = False, deleted: bool = False) -> None:
+        self._heads.append((head.key, head.version, head.raw_hash, row, mapped, deleted, head.frame, head.index))
 
     def parquet(self, high_mark: str | None = None, postdated: Postdated | None = None) -> bytes:
         """Return the file; what the marks of its records say travels in its metadata."""

@@ -7,9 +7,10 @@ from typing import Any, Final
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import replace
 
 from sluice.errors import AnswerUnusable
-from sluice.mapping.columns import RowsFile, raw_hash, reading_of
+from sluice.mapping.columns import Head, RowsFile, raw_hash, reading_of
 from sluice.mapping.keys import key_text
 from sluice.mapping.pages import PageSplitter, RecordPage
 from sluice.mapping.reader import MISSES, Problem, Reader
@@ -44,14 +45,10 @@ class MappedChunk:
 class _Record(msgspec.Struct, gc=False):
     """One record whose identity has been read."""
 
-    key: ObjectKey
-    version: int | None
+    head: Head
     mark: tuple[Any, Any] | None
     """Its place and its value."""
     raw: Raw
-    raw_hash: bytes
-    frame: int
-    index: int
     is_dubious: bool
     is_gone: bool
 
@@ -94,22 +91,22 @@ class Mapper:
         marks = ChunkMarks(self._order, *self._bounds) if self._order else None
         for frame, body in enumerate(pages):
             self._identify(self._split(body, artifact_key, frame), artifact_key, frame, records, rejects)
-        known = remember(list(dict.fromkeys(record.key for record in records)))
+        known = remember(list(dict.fromkeys(record.head.key for record in records)))
         file = RowsFile(self._names, self._reader.kinds)
         for record in records:
-            held = known.get(record.key)
+            held = known.get(record.head.key)
             if record.is_gone:
-                file.add_tombstone(record.key, record.version, record.raw_hash)
-            elif held is not None and held.raw_hash == record.raw_hash:
-                file.add_unmapped(record.key, held.source_version, record.raw_hash, held.row_hash)
+                file.add_tombstone(record.head)
+            elif held is not None and held.raw_hash == record.head.raw_hash:
+                file.add_unmapped(replace(record.head, version=held.source_version), held.row_hash)
             else:
                 values = _read(self._reader, record.raw, record.is_dubious)
                 if values is None:
-                    rejects.append(self._reject(record.raw, artifact_key, record.frame, record.index))
+                    rejects.append(self._reject(record.raw, artifact_key, record.head.frame, record.head.index))
                     continue
-                file.add(record.key, record.version, record.raw_hash, values)
+                file.add(record.head, values)
             if marks is not None and record.mark is not None:
-                marks.take(record.key, record.mark)
+                marks.take(record.head.key, record.mark)
         high_mark, postdated = (marks.high_mark, marks.postdated) if marks else (None, None)
         return MappedChunk(
             rows=file.parquet(high_mark, postdated),
@@ -139,13 +136,9 @@ class Mapper:
                 continue
             records.append(
                 _Record(
-                    key=key,
-                    version=self._version_of(values),
+                    head=Head(key, self._version_of(values), raw_hash(raw, self._reading), frame, index),
                     mark=mark,
                     raw=raw,
-                    raw_hash=raw_hash(raw, self._reading),
-                    frame=frame,
-                    index=index,
                     is_dubious=is_dubious,
                     is_gone=self._gone is not None and values[self._gone] is True,
                 )

@@ -4,7 +4,7 @@ A *rows* artifact is one Parquet file for each raw chunk, one row for each objec
 columns of `ROW_COLUMNS` and then one for each field of the spec. Where `MAPPED` is false its fields are null because nobody
 needs them: either the object's raw bytes are those the ledger remembers, and so are its row hash and version; or `DELETED` is
 true, since its record is a tombstone, which says that the object is gone as of this version. That has no row, and the row hash
-of nothing.
+of nothing. `FRAME` and `INDEX` say where in the raw chunk its record stands.
 
 A *diff* artifact is one Parquet file for each review, one row for each object whose outcome is not "unchanged", ordered by key.
 It says where the new row stands (`SHARD`, `SEQ`, `POSITION`), and what the ledger held when it was compared (`OLD_HASH`,
@@ -25,7 +25,10 @@ ROW_HASH: Final = "_row_hash"
 MAPPED: Final = "_mapped"
 DELETED: Final = "_deleted"
 """Artifacts of older releases lack it: they have rows alone."""
-ROW_COLUMNS: Final = (KEY, VERSION, RAW_HASH, ROW_HASH, MAPPED, DELETED)
+FRAME: Final = "_frame"
+INDEX: Final = "_index"
+"""Artifacts of older releases lack both."""
+ROW_COLUMNS: Final = (KEY, VERSION, RAW_HASH, ROW_HASH, MAPPED, DELETED, FRAME, INDEX)
 
 OUTCOME: Final = "outcome"
 SHARD: Final = "shard"

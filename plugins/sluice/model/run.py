@@ -11,7 +11,7 @@ from sluice.model.base import Frozen, PublicationId, RunId, ShardKey, Token
 from sluice.model.lifecycle import RunStatus, Step
 from sluice.model.scalars import parse_moment
 
-RUN_STATE_VERSION: Final = 4
+RUN_STATE_VERSION: Final = 5
 
 
 class Mode(StrEnum):
@@ -22,7 +22,9 @@ class Mode(StrEnum):
     ROLLBACK = "rollback"
     """It looks at no supplier: it takes a publication back."""
     REPLAY = "replay"
-    """It looks at no supplier: it maps what another run has fetched once more, as the spec has it now."""
+    """It looks at no supplier: it maps what other runs have fetched once more, as the spec has it now."""
+    REDRIVE = "redrive"
+    """It looks at no supplier: it takes up dead letters again."""
 
 
 SYNC_MODES: Final = (Mode.INCREMENTAL, Mode.FULL)
@@ -76,6 +78,13 @@ def parse_window(start: Any, end: Any, names: tuple[str, str]) -> Window | None:
     raise UsageInvalid("\n".join(problems), problems=problems)
 
 
+class Redrive(Frozen):
+    """Which open dead letters are taken up again: some by number, or all of a cause, or all there are."""
+
+    letters: tuple[int, ...] = Field(default=(), description="by number; empty: all that have the cause")
+    cause: str | None = Field(default=None, description="None: whatever it is")
+
+
 class RunRequest(Frozen):
     """What somebody asked for: the input of admission."""
 
@@ -86,7 +95,9 @@ class RunRequest(Frozen):
     review: ReviewMode = ReviewMode.POLICY
     force: bool = Field(default=False, description="do it again, whatever another run of the same request has brought")
     undoes: PublicationId | None = Field(default=None, description="the publication that a rollback takes back")
-    replays: RunId | None = Field(default=None, description="the run whose raw data a replay maps again")
+    replays: RunId | None = Field(default=None, description="whose raw data a replay maps again; None: that of its window")
+    redrives: Redrive | None = Field(default=None, description="the dead letters that a redrive takes up again")
+    version: int | None = Field(default=None, ge=1, description="of the transformation; None: as the spec says")
     origin: "Origin"
 
 
@@ -132,9 +143,10 @@ class Run(Frozen):
     review: ReviewMode
     force: bool = Field(default=False, description="nobody else's result or checkpoints will do")
     undoes: PublicationId | None = Field(default=None, description="the publication that a rollback takes back")
-    replays: RunId | None = Field(default=None, description="the run whose raw data a replay maps again")
+    replays: RunId | None = Field(default=None, description="whose raw data a replay maps again; None: that of its window")
+    redrives: Redrive | None = Field(default=None, description="the dead letters that a redrive takes up again")
     spec_hash: str
-    transformer_version: int
+    transformer_version: int = Field(description="of the shards that say nothing else")
     origin: Origin
     status: RunStatus
     step: Step

@@ -10,7 +10,7 @@ from sluice.model.base import Frozen, RunId, ShardKey, Token
 from sluice.model.lifecycle import ShardStatus
 from sluice.model.run import Failure
 
-SHARD_STATE_VERSION: Final = 3
+SHARD_STATE_VERSION: Final = 4
 
 _NAMED: Final = 10
 """How many of many shards are named where a person reads about them."""
@@ -21,6 +21,7 @@ class ShardPlan(Frozen):
 
     key: ShardKey = Field(min_length=1, max_length=200)
     params: dict[str, str]
+    transformer_version: int | None = Field(default=None, description="of the transformation; None: its run's")
 
 
 class Shard(Frozen):
@@ -34,6 +35,9 @@ class Shard(Frozen):
     key: ShardKey
     params: dict[str, str]
     status: ShardStatus
+    transformer_version: int | None = Field(
+        default=None, description="of the transformation that makes its rows; None: its run's, planned by an older release"
+    )
     epoch: int = Field(default=0, ge=0, description="how often it was begun again from its first page")
     cursor: JsonValue = None
     exhausted: bool = False

@@ -78,7 +78,7 @@ def test_columns_and_types() -> None:
     kinds |= {"d": "double precision", "o": "boolean", "day": "date", "at": "timestamptz", "g": "uuid", "j": "json"}
     spec = sync_spec(dict(kinds))
     full = map_records(spec, '{"id": "x", "w": 1.5, "u": 1.50, "j": [ 1 ]}')
-    expected = [pa.string(), pa.int64(), pa.binary(16), pa.binary(16), pa.bool_(), pa.bool_()]
+    expected = [pa.string(), pa.int64(), pa.binary(16), pa.binary(16), pa.bool_(), pa.bool_(), pa.int32(), pa.int32()]
     expected += [pa.string(), pa.int32(), pa.int64(), pa.decimal128(10, 2), pa.string(), pa.string(), pa.float64(), pa.bool_()]
     expected += [pa.date32(), pa.timestamp("us", "UTC"), pa.string(), pa.string()]
     for chunk in (full, map_records(spec)):

@@ -46,6 +46,8 @@ def test_a_row() -> None:
         "_raw_hash": str(xxhash.xxh3_128_digest(sound, reading_of(SPEC))),
         "_mapped": "True",
         "_deleted": "False",
+        "_frame": "0",
+        "_index": "0",
         "id": "h1",
         "name": "Inn",
         "price": "10.50",

@@ -16,10 +16,10 @@ with plan as (
     select *, coalesce(progress_at > now() - %(fresh)s::interval, false) as is_fresh from sluice_state.shard where run = %(donor)s
 )
 insert into sluice_state.shard (
-    run, key, params, status, epoch, cursor, exhausted, watermark, until, supplied_at, high_mark, chunks, pages, records,
+    run, key, params, transformer_version, status, epoch, cursor, exhausted, watermark, until, supplied_at, high_mark, chunks, pages, records,
     state_version, progress_at
 )
-select %(run)s, key, params, case when is_fresh and status = %(finished)s then status else %(pending)s end,
+select %(run)s, key, params, transformer_version, case when is_fresh and status = %(finished)s then status else %(pending)s end,
     case when is_fresh then epoch else 0 end, case when is_fresh then cursor end, is_fresh and exhausted, watermark,
     case when is_fresh then until end, case when is_fresh then supplied_at end, case when is_fresh then high_mark end,
     case when is_fresh then chunks else 0 end, case when is_fresh then pages else 0 end,

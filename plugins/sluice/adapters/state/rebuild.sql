@@ -17,6 +17,7 @@ update sluice_state.run set
     force = %(force)s,
     undoes = %(undoes)s,
     replays = %(replays)s,
+    redrives = %(redrives)s,
     spec_hash = %(spec_hash)s,
     transformer_version = %(transformer_version)s,
     dag_id = %(dag_id)s,

@@ -1,11 +1,11 @@
 -- name: insert
 -- Admit a run, with a token of its own; no row if there is one of that id.
 insert into sluice_state.run (
-    id, sync, stage, tenant, request_key, mode, window_start, window_end, shards, review_mode, force, undoes, replays,
+    id, sync, stage, tenant, request_key, mode, window_start, window_end, shards, review_mode, force, undoes, replays, redrives,
     spec_hash, transformer_version, dag_id, dag_run_id, status, step, token, lease_ttl, state_ttl, session_ttl, state_version, created_at
 ) values (
     %(id)s, %(sync)s, %(stage)s, %(tenant)s, %(request_key)s, %(mode)s, %(window_start)s, %(window_end)s, %(shards)s,
-    %(review_mode)s, %(force)s, %(undoes)s, %(replays)s, %(spec_hash)s, %(transformer_version)s, %(dag_id)s, %(dag_run_id)s, %(status)s, %(step)s,
+    %(review_mode)s, %(force)s, %(undoes)s, %(replays)s, %(redrives)s, %(spec_hash)s, %(transformer_version)s, %(dag_id)s, %(dag_run_id)s, %(status)s, %(step)s,
     nextval('sluice_state.token_seq'), %(lease_ttl)s, %(state_ttl)s, %(session_ttl)s, %(state_version)s, %(created_at)s
 )
 on conflict (id) do nothing

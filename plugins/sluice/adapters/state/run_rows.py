@@ -4,6 +4,7 @@ from typing import Any, Final
 
 import psycopg
 from psycopg.rows import DictRow
+from psycopg.types.json import Jsonb
 
 from sluice.adapters.queries import Queries
 from sluice.adapters.state.columns import failure_from_row
@@ -11,7 +12,7 @@ from sluice.adapters.state.versions import Row, Versioned
 from sluice.errors import NotFound
 from sluice.model.base import PublicationId, RunId, ShardKey, Token
 from sluice.model.lifecycle import RunStatus, Step
-from sluice.model.run import RUN_STATE_VERSION, Mode, Origin, ReviewMode, Run, Window
+from sluice.model.run import RUN_STATE_VERSION, Mode, Origin, Redrive, ReviewMode, Run, Window
 
 SQL: Final = Queries(__package__, "run.sql")
 """The statements about runs."""
@@ -36,6 +37,7 @@ def _noun(row: Row) -> Run:
         force=row["force"],
         undoes=PublicationId(row["undoes"]) if row["undoes"] is not None else None,
         replays=RunId(row["replays"]) if row["replays"] is not None else None,
+        redrives=Redrive.model_validate(row["redrives"]) if row["redrives"] is not None else None,
         spec_hash=row["spec_hash"],
         transformer_version=row["transformer_version"],
         origin=Origin(dag_id=row["dag_id"], dag_run_id=row["dag_run_id"]),
@@ -66,11 +68,16 @@ def _that_may_replay(row: Row) -> Row:
     return {"replays": None, **row}
 
 
+def _that_may_redrive(row: Row) -> Row:
+    """Version 4 left dead letters to the supplier."""
+    return {"redrives": None, **row}
+
+
 _VERSIONED: Final = Versioned(
     table="run",
     known=RUN_STATE_VERSION,
     identity={"run": "id"},
-    migrations={1: _that_may_follow, 2: _that_may_undo, 3: _that_may_replay},
+    migrations={1: _that_may_follow, 2: _that_may_undo, 3: _that_may_replay, 4: _that_may_redrive},
     build=_noun,
 )
 
@@ -91,6 +98,7 @@ def columns_of(run: Run) -> dict[str, Any]:
         "force": run.force,
         "undoes": run.undoes,
         "replays": run.replays,
+        "redrives": None if run.redrives is None else Jsonb(run.redrives.model_dump(mode="json")),
         "spec_hash": run.spec_hash,
         "transformer_version": run.transformer_version,
         "dag_id": run.origin.dag_id,

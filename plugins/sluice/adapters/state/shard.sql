@@ -1,8 +1,8 @@
 -- name: plan
 -- Insert the shards of a run that are not there yet.
-insert into sluice_state.shard (run, key, params, status, watermark, state_version)
-select %(run)s, planned.key, planned.params, %(status)s, planned.watermark, %(state_version)s
-from jsonb_to_recordset(%(plans)s) as planned (key text, params jsonb, watermark text)
+insert into sluice_state.shard (run, key, params, transformer_version, status, watermark, state_version)
+select %(run)s, planned.key, planned.params, planned.transformer_version, %(status)s, planned.watermark, %(state_version)s
+from jsonb_to_recordset(%(plans)s) as planned (key text, params jsonb, transformer_version integer, watermark text)
 order by planned.key collate "C"
 on conflict (run, key) do nothing
 

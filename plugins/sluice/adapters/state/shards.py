@@ -143,6 +143,7 @@ def _noun(row: Row) -> Shard:
         key=ShardKey(row["key"]),
         params=row["params"],
         status=ShardStatus(row["status"]),
+        transformer_version=row["transformer_version"],
         epoch=row["epoch"],
         cursor=row["cursor"],
         exhausted=row["exhausted"],
@@ -171,11 +172,16 @@ def _with_bounds(row: Row) -> Row:
     return {"until": None, "supplied_at": None, **row}
 
 
+def _with_version(row: Row) -> Row:
+    """Version 3 had one transformation for all shards of a run."""
+    return {"transformer_version": None, **row}
+
+
 _VERSIONED: Final = Versioned(
     table="shard",
     known=SHARD_STATE_VERSION,
     identity={"shard": "key", "run": "run"},
-    migrations={1: _with_epoch, 2: _with_bounds},
+    migrations={1: _with_epoch, 2: _with_bounds, 3: _with_version},
     build=_noun,
 )
 
