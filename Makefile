@@ -48,7 +48,7 @@ bench: $(READY) ## measure against the limits
 	@for script in bench/*.py; do echo "$$script"; $(BIN)/python "$$script" || exit 1; done
 
 lock: $(READY) ## pin the newest versions that pyproject.toml allows
-	@$(BIN)/uv pip compile pyproject.toml --quiet --upgrade --extra local --group dev --universal --python-version 3.11 \
+	@$(BIN)/uv pip compile pyproject.toml --quiet --upgrade --extra local --extra expectations --group dev --universal --python-version 3.11 \
 		--generate-hashes --no-header --no-annotate -o constraints.txt
 	@$(BIN)/uv pip compile tests/servers/requirements.in --quiet --upgrade --universal --python-version 3.11 \
 		--generate-hashes --no-header --no-annotate -o tests/servers/constraints.txt
