@@ -124,10 +124,13 @@ def request_key(spec: SyncSpec, mode: Mode, request: RunRequest, spec_hash: str)
 
 
 def _spec(services: Services, request: RunRequest) -> SyncSpec:
-    """Return the spec of the sync; to take a publication back, the one it was made with: names, types and table are its."""
+    """Return the spec of the sync, or what one version of it means, where that is asked for.
+
+    To take a publication back, it is the one that was made with: names, types and table are its.
+    """
     spec = services.spec(request.sync)
     if request.undoes is None:
-        return spec
+        return spec if request.version is None else spec.as_version(request.version)
     undone = undone_publication(services, spec, request.undoes)
     try:
         return pinned_spec(services, services.runs.get(undone.run))
@@ -139,8 +142,8 @@ def mode_of(spec: SyncSpec, request: RunRequest) -> Mode:
     """Return the mode a run of this request has; raise `UsageInvalid` if the sync cannot run as it asks for."""
     if (request.undoes is None) is (request.mode is Mode.ROLLBACK):
         raise UsageInvalid("a run takes a publication back if it names one and its mode is rollback, and not otherwise")
-    if request.undoes is not None and (request.window is not None or request.shards):
-        raise UsageInvalid("a publication is taken back as a whole: without a window, without shards")
+    if request.undoes is not None and (request.window is not None or request.shards or request.version is not None):
+        raise UsageInvalid("a publication is taken back as a whole: without a window, without shards, by no version")
     if (request.replays is None) is (request.mode is Mode.REPLAY):
         raise UsageInvalid(
             "a replay names the run whose raw data it maps again (--of, or `replays` in the form), and only a replay does"

@@ -8,6 +8,7 @@ from sluice.errors import ArtifactCorrupt, NotFound, SpecInvalid
 from sluice.flow.damage import note
 from sluice.model.artifact import ArtifactKind, Pointer
 from sluice.model.run import Run
+from sluice.model.shard import Shard
 from sluice.model.spec import SyncSpec
 from sluice.ports import Services
 
@@ -33,13 +34,20 @@ def pinned_spec(services: Services, run: Run) -> SyncSpec:
         ) from exc
 
 
+def spec_of(services: Services, run: Run, shard: Shard) -> SyncSpec:
+    """Return what the version means that makes the rows of a shard; raises as `pinned_spec` does."""
+    return pinned_spec(services, run).as_version(shard.version_in(run))
+
+
 def _stored(services: Services, run: Run, pointer: Pointer) -> bytes:
     try:
         return services.artifacts.get(pointer)
     except ArtifactCorrupt as error:
         note(services, pointer, error)
-        spec = _spec_of_today(services, run)
-        if hashlib.sha256(spec).hexdigest() != pointer.sha256:
+        spec = next(
+            (spec for spec in _specs_of_today(services, run) if hashlib.sha256(spec).hexdigest() == pointer.sha256), None
+        )
+        if spec is None:
             raise NotFound(
                 f"{error.message}, and the YAML of {run.sync} is not the one it was made of: put that back, or start a new run",
                 run=run.id,
@@ -48,9 +56,11 @@ def _stored(services: Services, run: Run, pointer: Pointer) -> bytes:
         return spec
 
 
-def _spec_of_today(services: Services, run: Run) -> bytes:
-    """Return the spec as its YAML has it now, as admission would store it; nothing, if that cannot be read."""
+def _specs_of_today(services: Services, run: Run) -> list[bytes]:
+    """Return the spec as its YAML has it now, as admission would store it: all of it, or what one version of it means."""
     try:
-        return services.spec(run.sync).model_dump_json().encode()
+        spec = services.spec(run.sync)
+        means = [spec.as_version(run.transformer_version)] if run.transformer_version in spec.versions else []
+        return [meant.model_dump_json().encode() for meant in (spec, *means)]
     except SpecInvalid:
-        return b""
+        return []

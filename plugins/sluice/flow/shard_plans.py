@@ -1,6 +1,6 @@
 """A spec and what its shards are wanted for come in; all its shards go out, each with the values its requests are made with."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from sluice.errors import ShardsUnusable, UsageInvalid
@@ -44,6 +44,19 @@ def all_shards(
     if not plans and question.mode is not Mode.INCREMENTAL:
         raise ShardsUnusable(f"there is no shard of {spec.sync}: what lists nothing is taken for out of order, not for empty")
     return plans
+
+
+def by_version(spec: SyncSpec, plans: Sequence[ShardPlan]) -> list[ShardPlan]:
+    """Return the plans with the version of the transformation that makes each, where a canary takes part."""
+    canary = spec.canary
+    if canary is None:
+        return list(plans)
+    return [
+        plan.model_copy(
+            update={"transformer_version": canary.version if canary.makes(spec.sync, plan.key) else spec.version},
+        )
+        for plan in plans
+    ]
 
 
 def question_of(services: Services, run: Run) -> ShardQuestion:

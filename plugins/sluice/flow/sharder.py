@@ -8,7 +8,7 @@ from sluice import log_events
 from sluice.errors import RawDataGone, UsageInvalid
 from sluice.flow.entering import Entry, entered
 from sluice.flow.pinned_spec import pinned_spec
-from sluice.flow.shard_plans import all_shards, question_of
+from sluice.flow.shard_plans import all_shards, by_version, question_of
 from sluice.model.base import RunId
 from sluice.model.lifecycle import RunEvent, RunStatus, Step
 from sluice.model.run import Mode, Run
@@ -43,8 +43,13 @@ def plan_shards(services: Services, run_id: RunId) -> list[Shard]:
         question = question_of(services, run)
         plans = _wanted(all_shards(services, spec, question, entry.pulse.moved), run, spec)
         marks = {plan.key: question.marks[plan.key] for plan in plans if plan.key in question.marks}
-        shards = services.shards.plan(run, plans, marks)
-        log.info(log_events.SHARDS_PLANNED, shards=len(shards), with_watermark=len(marks))
+        shards = services.shards.plan(run, by_version(spec, plans), marks)
+        log.info(
+            log_events.SHARDS_PLANNED,
+            shards=len(shards),
+            with_watermark=len(marks),
+            by_canary=sum(shard.version_in(run) != run.transformer_version for shard in shards),
+        )
         if not shards:
             services.runs.end(run, RunEvent.SUCCEED)
         return shards

@@ -8,7 +8,7 @@ from pydantic import Field, JsonValue
 
 from sluice.model.base import Frozen, RunId, ShardKey, Token
 from sluice.model.lifecycle import ShardStatus
-from sluice.model.run import Failure
+from sluice.model.run import Failure, Run
 
 SHARD_STATE_VERSION: Final = 4
 
@@ -55,6 +55,10 @@ class Shard(Frozen):
     failure: Failure | None = None
     state_version: int = SHARD_STATE_VERSION
     progress_at: datetime | None = None
+
+    def version_in(self, run: Run) -> int:
+        """Return the version of the transformation that makes its rows."""
+        return self.transformer_version or run.transformer_version
 
 
 def some_of(names: Sequence[str], between: str = ", ") -> str:

@@ -5,7 +5,9 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field
 
+from sluice.errors import UsageInvalid
 from sluice.model.base import Frozen
+from sluice.model.canary import CanarySpec
 from sluice.model.connections import TARGET
 from sluice.model.fields import FieldSpec
 from sluice.model.scalars import Duration, LimitValue, Share
@@ -117,6 +119,11 @@ class SyncSpec(Frozen):
     shards: ShardingSpec | None = Field(default=None, description="absent: one shard, `all`, or one for each file")
     object: ObjectSpec
     fields: tuple[FieldSpec, ...] = Field(min_length=1)
+    canary: CanarySpec | None = Field(
+        default=None,
+        exclude_if=lambda canary: canary is None,
+        description="another version of the transformation, for a share of the shards",
+    )
     review: ReviewPolicy = ReviewPolicy()
     target: TargetSpec
     webhooks: tuple[WebhookSpec, ...] = Field(default=(), description="who is told of each publication")
@@ -124,6 +131,26 @@ class SyncSpec(Frozen):
     def field(self, name: str) -> FieldSpec:
         """Return the field of that name; raise `KeyError` if there is none."""
         return {field.name: field for field in self.fields}[name]
+
+    @property
+    def versions(self) -> tuple[int, ...]:
+        """The versions of the transformation that it declares."""
+        return (self.version,) if self.canary is None else (self.version, self.canary.version)
+
+    def as_version(self, version: int) -> "SyncSpec":
+        """Return what a version of the transformation means: a spec of it alone; raise `UsageInvalid` if none declares it."""
+        canary = self.canary
+        if version == self.version:
+            return self if canary is None else self.model_copy(update={"canary": None})
+        if canary is None or version != canary.version:
+            also = "and no canary" if canary is None else f"and its canary is version {canary.version}"
+            raise UsageInvalid(f"{self.sync} is version {self.version}, {also}: there is no version {version}")
+        meant: dict[str, object] = {"version": version, "canary": None}
+        if canary.fields is not None:
+            declared = {field.name: field for field in canary.fields}
+            # Rows are hashed in the order of the fields: it is the spec's, whichever version made them.
+            meant["fields"] = tuple(declared[field.name] for field in self.fields)
+        return self.model_copy(update=meant)
 
     @property
     def sharding(self) -> ShardingSpec | None:

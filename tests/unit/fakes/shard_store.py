@@ -30,6 +30,7 @@ class MemoryShardStore:
                     run=run.id,
                     key=plan.key,
                     params=plan.params,
+                    transformer_version=plan.transformer_version,
                     status=ShardStatus.PENDING,
                     watermark=watermarks.get(plan.key),
                     token=Token(0),

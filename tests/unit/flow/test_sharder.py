@@ -12,9 +12,11 @@ from sluice.flow.fetcher import fetch
 from sluice.flow.shard_plans import WHOLE
 from sluice.flow.sharder import plan_shards
 from sluice.model.base import RunId, ShardKey, Token
+from sluice.model.canary import CanarySpec
 from sluice.model.lifecycle import RunStatus, ShardStatus, Step
 from sluice.model.run import Mode, Origin, RunRequest, Window
 from sluice.model.shard import ShardPlan
+from sluice.model.sharding import ShardValues
 from tests.unit.fakes.shard_finder import ListedShardFinder
 from tests.unit.flow.test_shard_plans import LISTED
 from tests.unit.flow.workshop import MAY, NORTH, RUN, Workshop, page, sync_spec
@@ -190,3 +192,16 @@ def test_a_listed_shard_whose_row_makes_no_sense_is_asked_for_again() -> None:
         with pytest.raises(RedoNeeded if mended else StateUnreadable):
             plan_shards(workshop.services, RUN)
         assert (("shard", "oslo") in workshop.memory.unreadable) is not mended
+
+
+@pytest.mark.parametrize(("version", "made"), [(None, {1, 2}), (1, {1}), (2, {2})])
+def test_a_canary_makes_its_share_unless_a_version_is_named(version: int | None, made: set[int]) -> None:
+    """Each shard says by which version it is made; a named version makes all of them."""
+    values = ShardValues(kind="values", name="region", values=tuple(f"region-{number}" for number in range(40)))
+    canary = CanarySpec.model_validate({"version": 2, "share": "50%"})
+    workshop = Workshop(spec=sync_spec(shards=values, canary=canary))
+    run = workshop.admit(version=version)
+    shards = plan_shards(workshop.services, RUN)
+    assert {shard.version_in(run) for shard in shards} == made
+    if version is None:
+        assert [shard.version_in(run) == 2 for shard in shards] == [canary.makes("hotels", shard.key) for shard in shards]
