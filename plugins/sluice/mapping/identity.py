@@ -1,0 +1,111 @@
+"""A raw record comes in; which object it is of, its version and its mark go out, before anything else of it is read."""
+
+from typing import Any, Final
+
+import msgspec
+from msgspec import Raw
+
+from sluice.mapping.columns import Head, raw_hash
+from sluice.mapping.keys import key_text
+from sluice.mapping.reader import Problem, Reader
+from sluice.mapping.reading import outcome
+from sluice.mapping.violation import MALFORMED, OUT_OF_RANGE, Violation
+from sluice.mapping.watermarks import mark_order
+from sluice.model.base import ObjectKey
+from sluice.model.spec import SyncSpec
+
+_KEY_BYTES: Final = 2_000
+"""Longer keys do not fit into an index of Postgres."""
+_UTF8_BYTES: Final = 4
+
+
+class Identified(msgspec.Struct, gc=False):
+    """One record whose identity has been read."""
+
+    head: Head
+    mark: tuple[Any, Any] | None
+    """Its place and its value."""
+    raw: Raw
+    values: list[Any]
+    """Those of the identity's fields."""
+    is_dubious: bool
+    is_gone: bool
+
+
+class Identity:
+    """Reads key, version, deletion and watermark of the records of one sync."""
+
+    def __init__(self, spec: SyncSpec, reading: int) -> None:
+        """Hash raw bytes under the way of reading them: see `raw_hash`."""
+        named = (*spec.object.key, spec.object.version, spec.object.deleted)
+        marking = spec.watermark.fields if spec.watermark else ()
+        self.names: tuple[str, ...] = tuple(dict.fromkeys(filter(None, (*named, *marking))))
+        # A tombstone need not have the watermark nor anything else that is required; of a row, all is read again.
+        fields = [spec.field(name).model_copy(update={} if name in named else {"required": False}) for name in self.names]
+        self._reader = Reader(fields, required=spec.object.key)
+        self._whole = Reader(spec.fields, required=spec.object.key)
+        self._reading = reading
+        self._key_names = frozenset(spec.object.key)
+        self._key_kinds = self._reader.kinds[: len(spec.object.key)]
+        self._version = self.names.index(spec.object.version) if spec.object.version else None
+        self._to_version = self._reader.kinds[self._version].to_version if self._version is not None else None
+        self._gone = self.names.index(spec.object.deleted) if spec.object.deleted else None
+        self._order = mark_order(spec)
+        self._marking = [(name, self.names.index(name)) for name in marking]
+
+    def of(self, raw: Raw, frame: int, index: int, *, is_dubious: bool) -> Identified | None:
+        """Return a record with its identity; None if it has to be rejected: see `problems`."""
+        values = outcome(self._reader, raw, is_dubious=is_dubious)
+        if isinstance(values, tuple):
+            return None
+        key, (mark, problem) = self._key(values), self._mark(values)
+        if key is None or problem is not None:
+            return None
+        return Identified(
+            head=Head(key, self._version_of(values), raw_hash(raw, self._reading), frame, index),
+            mark=mark,
+            raw=raw,
+            values=values,
+            is_dubious=is_dubious,
+            is_gone=self._gone is not None and values[self._gone] is True,
+        )
+
+    def problems(self, raw: Raw) -> tuple[ObjectKey | None, list[Problem]]:
+        """Return the key of a record that has to be rejected, if it can be read, and all that is wrong with the record."""
+        record = bytes(raw)
+        values, own = self._reader.examine(record)
+        is_tombstone = self._gone is not None and values[self._gone] is True
+        problems = own if is_tombstone else self._whole.examine(record)[1]
+        has_key = not any(problem.field is None or problem.field in self._key_names for problem in problems)
+        key = self._key(values) if has_key else None
+        if has_key and key is None:
+            fields = ", ".join(sorted(self._key_names))
+            problems.append(Problem(fields, OUT_OF_RANGE, f"the key is longer than {_KEY_BYTES} bytes"))
+        elif not problems and (unreadable := self._mark(values)[1]) is not None:
+            problems.append(unreadable)
+        elif not problems:
+            problems.append(Problem(None, MALFORMED, "the record is not JSON, though its declared fields can be read"))
+        return key, problems
+
+    def _mark(self, values: list[Any]) -> tuple[tuple[Any, Any] | None, Problem | None]:
+        """Return the mark of a record, if it has one, or why it cannot be read."""
+        for name, place in self._marking:
+            if (value := values[place]) is not None and self._order is not None:
+                try:
+                    return self._order.placed(value), None
+                except Violation as violation:
+                    return None, Problem(name, violation.error, f"is the watermark, and {violation.message}")
+        return None, None
+
+    def _version_of(self, values: list[Any]) -> int | None:
+        if self._version is None or self._to_version is None:
+            return None
+        value = values[self._version]
+        return None if value is None else self._to_version(value)
+
+    def _key(self, values: list[Any]) -> ObjectKey | None:
+        """Return the text of a key, out of the values that begin with its own; None if it is too long for an index."""
+        key = key_text(self._key_kinds, values)
+        if len(key) * _UTF8_BYTES > _KEY_BYTES and len(key.encode()) > _KEY_BYTES:
+            return None
+        return key
