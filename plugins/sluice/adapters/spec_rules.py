@@ -3,15 +3,15 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from sluice.adapters import shard_rules, source_rules
+from sluice.adapters import canary_rules, shard_rules, source_rules
 from sluice.adapters.spec_draft import Draft, undeclared
 from sluice.adapters.spec_problems import suggest
 from sluice.adapters.yaml_positions import Path, Problem
-from sluice.model.fields import SYSTEM_COLUMNS, VERSION_TYPES, TypeName
+from sluice.model.fields import ARRAYS, SYSTEM_COLUMNS, VERSION_TYPES, TypeName
 
 PRESETS: Final = ("@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")
 _CRON_PARTS: Final = 5
-_KEY_TYPES: Final = tuple(name for name in TypeName if name not in (TypeName.JSON, TypeName.DOUBLE))
+_KEY_TYPES: Final = tuple(name for name in TypeName if name not in ARRAYS | {TypeName.JSON, TypeName.DOUBLE})
 _OWN_SCHEMAS: Final = ("sluice_state", "sluice_ledger", "information_schema")
 
 
@@ -26,6 +26,7 @@ def broken_rules(raw: Mapping[str, Any], file_stem: str) -> Iterator[Problem]:
     yield from _deleted(draft)
     yield from source_rules.broken_rules(draft)
     yield from shard_rules.broken_rules(draft)
+    yield from canary_rules.broken_rules(draft)
     yield from _target(draft)
     yield from _webhooks(raw)
     yield from _expectations(raw, draft)

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Final
 import pyarrow as pa
 from msgspec import Meta, Raw
 
+from sluice.mapping import arrays
 from sluice.mapping.documents import canonical_document, refuse_nul, strip
 from sluice.mapping.violation import ENCODING, OUT_OF_RANGE, PRECISION, TYPE, Violation, shown
 from sluice.model.fields import FieldSpec, FieldType, TypeName
@@ -65,6 +66,8 @@ class ExactType:
     """Whether values may travel as the pair of what is stored and what tells them apart."""
     to_version: Callable[[int], int] | None = None
     """Turns a value into the 64-bit integer that orders versions; None: values of this type do not order."""
+    item: "ExactType | None" = None
+    """What it is an array of; None: it is no array. The text form of an array is that of Postgres, not of JSON."""
 
 
 def told_apart(value: Any) -> Any:
@@ -79,6 +82,8 @@ def is_number(text: str) -> bool:
 
 def exact_type(field_type: FieldType) -> ExactType:
     """Return how values of a declared type are read, as JSON usually has them and as Postgres spells them."""
+    if field_type.item is not None:
+        return _array(field_type.sql, exact_type(field_type.item))
     if field_type.name is not TypeName.NUMERIC:
         return _TYPES[field_type.name]
     if field_type.precision is None:
@@ -169,6 +174,20 @@ def _numeric(name: str, from_text: Callable[[str], Any], arrow: pa.DataType, is_
     return ExactType(name, frozenset({STRING, NUMBER}), from_text, str, arrow, Raw, narrow, is_paired)
 
 
+def _array(name: str, item: ExactType) -> ExactType:
+    return ExactType(
+        name,
+        frozenset(),
+        arrays.reading(_letter if item.name == TypeName.BOOLEAN else item.from_text),
+        arrays.writing(item.to_text),
+        pa.list_(item.arrow),
+        list[item.wire if item.wire is Raw else item.wire | None],  # type: ignore[misc]  # it is for msgspec, at run time
+        arrays.narrowing(item.narrow),
+        item.is_paired,
+        item=item,
+    )
+
+
 def _double(text: str) -> Any:
     if not _NUMBER(text):
         raise Violation(TYPE, f"{shown(text)} is no double precision")
@@ -186,6 +205,11 @@ def _boolean(text: str) -> bool:
     if text not in ("true", "false"):
         raise Violation(TYPE, f"{shown(text)} is neither true nor false")
     return text == "true"
+
+
+def _letter(text: str) -> bool:
+    """Read a boolean in an array of them, where Postgres has a letter for each."""
+    return _boolean({"t": "true", "f": "false"}.get(text, text))
 
 
 def _date(text: str) -> int:

@@ -5,7 +5,6 @@ form that was declared, and gives up on anything else. `examine` takes the recor
 forms a value may have, names every problem, and copes with records that are not even JSON.
 """
 
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,10 +16,11 @@ from msgspec import Raw
 from msgspec.structs import astuple
 
 from sluice.mapping import tokens
-from sluice.mapping.exact import BOOLEAN, CONTAINER, NUMBER, STRING, ExactType, exact_field, is_number
+from sluice.mapping.exact import ExactType, exact_field
 from sluice.mapping.tokens import Unbalanced
-from sluice.mapping.violation import ENCODING, MALFORMED, NOT_AN_OBJECT, REQUIRED, TYPE, Violation, shown_token
-from sluice.model.fields import FieldSpec, TypeName
+from sluice.mapping.values import value_of
+from sluice.mapping.violation import MALFORMED, NOT_AN_OBJECT, REQUIRED, TYPE, Violation, shown_token
+from sluice.model.fields import FieldSpec
 
 MISSES: Final = (msgspec.MsgspecError, Violation, RecursionError)
 """What `fast` raises where it gives up."""
@@ -92,7 +92,7 @@ class Reader:
         for index, (field, kind, is_required) in enumerate(self._fields):
             try:
                 token = _find(parts, field.keys)
-                values[index] = None if token is None else _value(kind, token)
+                values[index] = None if token is None else value_of(kind, token)
             except Violation as violation:
                 problems.append(Problem(field.name, violation.error, violation.message))
             else:
@@ -187,50 +187,3 @@ def _find(parts: _Parts, keys: tuple[str, ...]) -> bytes | None:
                 parts[path] = _members(token)
     found = parts[above].get(keys[-1])
     return None if found is None else bytes(found)
-
-
-def _value(kind: ExactType, token: bytes) -> Any:
-    if token == b"null":
-        return None
-    if CONTAINER in kind.accepts:
-        return kind.from_text(_utf8(token))
-    form, text = _scalar(token)
-    if form not in kind.accepts:
-        raise Violation(TYPE, f"{shown_token(token)} is {form}, not {kind.name}")
-    if not text and kind.name != TypeName.TEXT:
-        raise Violation(TYPE, f"an empty string is no {kind.name}")
-    return kind.from_text(text)
-
-
-def _scalar(token: bytes) -> tuple[str, str]:
-    """Return what kind of JSON value a token is, and its text."""
-    match token[:1]:
-        case b'"':
-            return STRING, _string(token)
-        case b"{" | b"[":
-            return CONTAINER, ""
-    text = _utf8(token)
-    if text in ("true", "false"):
-        return BOOLEAN, text
-    if is_number(text):
-        return NUMBER, text
-    raise Violation(MALFORMED, f"{shown_token(token)} is not JSON")
-
-
-def _utf8(token: bytes) -> str:
-    try:
-        return token.decode()
-    except UnicodeDecodeError:
-        raise Violation(ENCODING, f"{shown_token(token)} has bytes that are not UTF-8") from None
-
-
-def _string(token: bytes) -> str:
-    try:
-        return msgspec.json.decode(token, type=str)
-    except msgspec.MsgspecError:
-        pass
-    try:
-        json.loads(_utf8(token))
-    except ValueError:
-        raise Violation(MALFORMED, f"{shown_token(token)} is not JSON") from None
-    raise Violation(ENCODING, f"{shown_token(token)} has a lone surrogate")

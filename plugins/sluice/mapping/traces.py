@@ -16,6 +16,7 @@ from sluice.mapping.columns import raw_hash, readable, reading_of
 from sluice.mapping.exact import exact_type, told_apart
 from sluice.mapping.pages import PageSplitter
 from sluice.mapping.reader import Reader
+from sluice.mapping.spelling import spelled
 from sluice.mapping.violation import Violation
 from sluice.model import rows
 from sluice.model.base import ObjectKey, ShardKey
@@ -72,7 +73,7 @@ def row_in(file: bytes, spec: SyncSpec, key: ObjectKey, place: Place) -> Values 
     found = table.select([rows.KEY, rows.RAW_HASH, rows.MAPPED]).to_pylist()
     if found != [{rows.KEY: key, rows.RAW_HASH: place.raw_hash, rows.MAPPED: True}]:
         return None
-    return canonical(spec, {name: table[name].cast(pa.string())[0].as_py() for name in fields})
+    return canonical(spec, {name: spelled(table[name].combine_chunks())[0].as_py() for name in fields})
 
 
 def rows_in(file: bytes, spec: SyncSpec) -> list[tuple[ObjectKey, Values | None]]:
@@ -80,7 +81,7 @@ def rows_in(file: bytes, spec: SyncSpec) -> list[tuple[ObjectKey, Values | None]
     names = [field.name for field in spec.fields]
     with readable():
         table = pq.read_table(pa.BufferReader(file), columns=[rows.KEY, rows.MAPPED, *names])
-    columns = {name: table[name].cast(pa.string()).to_pylist() for name in names}
+    columns = {name: spelled(table[name].combine_chunks()).to_pylist() for name in names}
     heads = zip(table[rows.KEY].to_pylist(), table[rows.MAPPED].to_pylist(), strict=True)
     return [
         (key, canonical(spec, {name: column[place] for name, column in columns.items()}) if is_mapped else None)

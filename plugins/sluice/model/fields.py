@@ -23,7 +23,19 @@ class TypeName(StrEnum):
     TIMESTAMPTZ = "timestamptz"
     UUID = "uuid"
     JSON = "json"
+    TEXT_ARRAY = "text[]"
+    INTEGER_ARRAY = "integer[]"
+    BIGINT_ARRAY = "bigint[]"
+    NUMERIC_ARRAY = "numeric[]"
+    DOUBLE_ARRAY = "double precision[]"
+    BOOLEAN_ARRAY = "boolean[]"
+    DATE_ARRAY = "date[]"
+    TIMESTAMPTZ_ARRAY = "timestamptz[]"
+    UUID_ARRAY = "uuid[]"
 
+
+ARRAYS = frozenset(name for name in TypeName if name.endswith("[]"))
+"""Lists of one dimension; null may stand in them, and in their place."""
 
 VERSION_TYPES = frozenset({TypeName.INTEGER, TypeName.BIGINT, TypeName.DATE, TypeName.TIMESTAMPTZ})
 """The types whose values order as 64-bit integers."""
@@ -46,8 +58,17 @@ class FieldType(Frozen):
         return self
 
     @property
+    def item(self) -> "FieldType | None":
+        """What it is an array of; None: it is no array."""
+        if self.name not in ARRAYS:
+            return None
+        return FieldType(name=TypeName(self.name.removesuffix("[]")), precision=self.precision, scale=self.scale)
+
+    @property
     def sql(self) -> str:
         """The type as Postgres spells it; `json` is stored as jsonb."""
+        if self.item is not None:
+            return f"{self.item.sql}[]"
         if self.name is TypeName.JSON:
             return "jsonb"
         if self.name is TypeName.NUMERIC and self.precision is not None:
@@ -58,10 +79,11 @@ class FieldType(Frozen):
 def _parse_type(value: Any) -> Any:
     if not isinstance(value, str):
         return value
-    if match := re.fullmatch(r"numeric\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)", value):
-        return {"name": TypeName.NUMERIC, "precision": int(match[1]), "scale": int(match[2] or 0)}
+    if match := re.fullmatch(r"numeric\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)(\[\])?", value):
+        return {"name": f"{TypeName.NUMERIC}{match[3] or ''}", "precision": int(match[1]), "scale": int(match[2] or 0)}
     if value not in set(TypeName):
-        raise ValueError(f"unknown type {as_written(value)}; allowed: {', '.join(TypeName)}, numeric(precision,scale)")
+        allowed = f"{', '.join(name for name in TypeName if name not in ARRAYS)}, numeric(precision,scale)"
+        raise ValueError(f"unknown type {as_written(value)}; allowed: {allowed}, and arrays of all but json, such as text[]")
     return {"name": value}
 
 

@@ -90,7 +90,7 @@ ONE_MISTAKE = {
     "query in the path": ("path: /items", "path: /items?x=1", ["6: source.path: '/items?x=1' has to begin with / and hold no ?, # or control sign: parameters belong under query"]),
     "missing key of an item": ("{name: note, type: json}", "{name: note}", ["22: fields[1].type: missing"]),
     "missing section": ("target: {table: items}\n", "", ["1: target: missing"]),
-    "unknown type": ("type: json", "type: txt", ["22: fields[1].type: unknown type 'txt'; allowed: text, integer, bigint, numeric, double precision, boolean, date, timestamptz, uuid, json, numeric(precision,scale)"]),
+    "unknown type": ("type: json", "type: txt", ["22: fields[1].type: unknown type 'txt'; allowed: text, integer, bigint, numeric, double precision, boolean, date, timestamptz, uuid, json, numeric(precision,scale), and arrays of all but json, such as text[]"]),
     "scale beyond precision": ("type: json", 'type: "numeric(2,3)"', ["22: fields[1].type: the scale of a numeric may not exceed its precision"]),
     "precision out of range": ("type: json", "type: numeric(1001)", ["22: fields[1].type.precision: is 1001, but has to be at most 1000"]),
     "no value": ("target:", "review: {block: {deleted: null}}\ntarget:", ["25: review.block.deleted: null is no limit: a whole number of objects, a share up to 100%, or both: 0, 500, 0.5% or { count: 500, share: 5% }"]),

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from psycopg import sql
 
 from sluice.mapping.columns import readable
+from sluice.mapping.spelling import spelled
 
 _WRITING: Final = pa_csv.WriteOptions(include_header=False, quoting_style="all_valid")
 _BATCH_ROWS: Final = 16_384
@@ -36,8 +37,16 @@ def copy_in(cursor: psycopg.Cursor[Any], table: str, rows: pa.Table) -> None:
     with cursor.copy(statement) as copy:
         for batch in rows.to_batches(max_chunksize=_BATCH_ROWS):
             sink = pa.BufferOutputStream()
-            pa_csv.write_csv(batch, sink, _WRITING)
+            pa_csv.write_csv(_flat(batch), sink, _WRITING)
             copy.write(memoryview(sink.getvalue()))
+
+
+def _flat(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the batch with its lists as texts: CSV has none."""
+    if not any(pa.types.is_list(kind) for kind in batch.schema.types):
+        return batch
+    columns = [spelled(column) if pa.types.is_list(column.type) else column for column in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, batch.schema.names)
 
 
 def copy_to_parquet(cursor: psycopg.Cursor[Any], query: sql.Composable, types: Mapping[str, pa.DataType]) -> tuple[bytes, int]:

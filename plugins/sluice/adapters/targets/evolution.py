@@ -28,7 +28,7 @@ from sluice.model.spec import SyncSpec
 
 _SQL: Final = Queries(__package__, "table.sql")
 _PATIENCE: Final = "10s"
-_CATALOG_NAMES: Final = {"timestamptz": "timestamp with time zone"}
+_CATALOG_NAMES: Final = {"timestamptz": "timestamp with time zone", "timestamptz[]": "timestamp with time zone[]"}
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from sluice.adapters.queries import Queries
 from sluice.adapters.targets.arrow_copy import copy_in, copy_to_parquet, read_parquet
 from sluice.adapters.targets.diffing import DIFF_SCHEMA
 from sluice.adapters.targets.holding import held
+from sluice.adapters.targets.names import type_sql
 from sluice.adapters.targets.table import TargetTable
 from sluice.errors import LedgerMoved, NotUndoable, TargetMismatch
 from sluice.model.base import ObjectKey, PublicationId, RunId, ShardKey
 from sluice.model.evidence import FieldChange, ObjectSample, ValueChange, cut
-from sluice.model.fields import TypeName
 from sluice.model.ledger import Outcome, Publication
 from sluice.model.rows import VALID_FROM
 from sluice.model.spec import SyncSpec
@@ -172,16 +172,15 @@ class PostgresRollingBack:
             )
 
     def _add_versions(self, at: datetime) -> None:
-        fields = self._table.fields
-        # A text in a document keeps its quotes.
-        texts = [
-            sql.SQL("nullif((row -> {})::text, 'null')" if field.type.name is TypeName.JSON else "row ->> {}").format(
-                sql.Literal(field.name)
+        fields = [(sql.Identifier(field.name), type_sql(field.type.sql)) for field in self._table.fields]
+        self._cursor.execute(
+            self._on_table(
+                "bring_in",
+                fields=sql.SQL(", ").join(name for name, _ in fields),
+                columns=sql.SQL(", ").join(sql.SQL("{} {}").format(name, kind) for name, kind in fields),
+                values=sql.SQL(", ").join(sql.SQL("r.{}::text").format(name) for name, _ in fields),
             )
-            for field in fields
-        ]
-        names = sql.SQL(", ").join(sql.Identifier(field.name) for field in fields)
-        self._cursor.execute(self._on_table("bring_in", fields=names, values=sql.SQL(", ").join(texts)))
+        )
         self._run("create_taken_out")
         self._table.delete(self._cursor, "taken_out", at)
         self._table.write(self._cursor, "incoming", at)

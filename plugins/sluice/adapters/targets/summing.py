@@ -1,7 +1,7 @@
 """A field goes in; the SQL that sums its values up goes out, whatever they are.
 
 In the table `profiled`, `v3` is the fourth field of the spec: a number or time as it is, a text cut. `h3` tells its values
-apart where they are cut, or are documents.
+apart where they are cut, or are documents or arrays.
 """
 
 from dataclasses import dataclass
@@ -11,12 +11,13 @@ from psycopg import sql
 
 from sluice.adapters.targets.names import type_sql
 from sluice.model.evidence import LONGEST_VALUE
-from sluice.model.fields import FieldSpec, TypeName
+from sluice.model.fields import ARRAYS, FieldSpec, TypeName
 
 SHARES: Final = (0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 0.95)
 """The quantiles that are found in one go: those that are shown, and the deciles."""
 
 _TIMES: Final = frozenset({TypeName.DATE, TypeName.TIMESTAMPTZ})
+_SHAPED: Final = ARRAYS | {TypeName.JSON}
 _NUMBERS: Final = _TIMES | {TypeName.INTEGER, TypeName.BIGINT, TypeName.NUMERIC, TypeName.DOUBLE}
 
 
@@ -40,7 +41,7 @@ class Summand:
     @property
     def has_text(self) -> bool:
         """Whether its values can be shown as categories."""
-        return not self.is_number and self.field.type.name is not TypeName.JSON
+        return not self.is_number and self.field.type.name not in _SHAPED
 
     @property
     def v(self) -> sql.Identifier:

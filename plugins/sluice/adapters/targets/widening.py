@@ -20,6 +20,8 @@ def is_widening(present: str, declared: FieldType, *, is_key: bool) -> bool:
 
     Of a key, the text has to stay the same, too: by it the ledger knows the object.
     """
+    if declared.item is not None:
+        return present.endswith("[]") and is_widening(present.removesuffix("[]"), declared.item, is_key=is_key)
     if declared.name is TypeName.TEXT:
         return _VARCHAR(present) is not None
     if declared.name is TypeName.NUMERIC:

@@ -1,0 +1,28 @@
+"""An Arrow column comes in; the texts by which Postgres reads its values go out."""
+
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_NULL: Final = pa.scalar("NULL")
+_QUOTE: Final = pa.scalar('"')
+
+
+def spelled(column: pa.Array) -> pa.Array:
+    """Return the values of a column as texts, null as null; those of lists as arrays, in braces."""
+    if not pa.types.is_list(column.type):
+        return column.cast(pa.string())
+    items = _quoted(column.flatten())
+    ends = pc.cumulative_sum(pc.fill_null(pc.list_value_length(column), 0))
+    lists = pa.ListArray.from_arrays(pa.concat_arrays([pa.array([0], pa.int32()), ends]), items)
+    arrays = pc.binary_join_element_wise("{", pc.binary_join(lists, ","), "}", "")
+    return pc.if_else(column.is_valid(), arrays, pa.scalar(None, pa.string()))
+
+
+def _quoted(items: pa.Array) -> pa.Array:
+    """Return items as they stand in an array: all in quotes but null, which a text could be mistaken for."""
+    texts = items.cast(pa.string())
+    if pa.types.is_string(items.type):
+        texts = pc.replace_substring(pc.replace_substring(texts, "\\", "\\\\"), '"', '\\"')
+    return pc.fill_null(pc.binary_join_element_wise(_QUOTE, texts, _QUOTE, ""), _NULL)
