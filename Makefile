@@ -44,8 +44,8 @@ check: $(READY) ## linters, types, import floors, size and leftovers
 	@! git grep -nE 'python[h]osted|py[p]i\.org|registry\.n[p]mjs|deb\.debi[a]n' || { echo 'above: addresses of registries; name the package alone'; exit 1; }
 	@! git grep -nE '(^|[^A-Za-z0-9_.])/(home|work|Users)/[A-Za-z]' || { echo 'above: paths of one machine'; exit 1; }
 
-bench: $(READY) ## measure against the limits
-	@for script in bench/*.py; do echo "$$script"; $(BIN)/python "$$script" || exit 1; done
+bench: $(READY) ## measure against what people use today (ARGS="--hotels 1000000 --rounds 1")
+	@$(BIN)/python bench/peers.py $(ARGS)
 
 lock: $(READY) ## pin the newest versions that pyproject.toml allows
 	@$(BIN)/uv pip compile pyproject.toml --quiet --upgrade --extra local --extra expectations --group dev --universal --python-version 3.11 \
@@ -56,7 +56,7 @@ lock: $(READY) ## pin the newest versions that pyproject.toml allows
 clean: ## remove what was made: the stack's data, caches, the virtual environment
 	@if [ -e .sluice ] && [ -x $(BIN)/python ]; then \
 		$(BIN)/python -c 'from pathlib import Path; from sluice.cli.local.stack import clear; clear(Path.cwd())'; fi
-	@rm -rf .sluice .venv .venv-servers dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf .sluice .venv .venv-servers .bench dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	@find $(wildcard $(SOURCES)) -name __pycache__ -prune -exec rm -rf {} +
 
 # pip installs uv alone, by its hash; uv then installs the rest, many times as fast.
