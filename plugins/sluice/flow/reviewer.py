@@ -57,6 +57,7 @@ def review(services: Services, run_id: RunId) -> Review:
         scope = DiffScope(
             complete=spec.tells_absence and _is_complete(run, shards, rejects),
             transformer_version=run.transformer_version,
+            versions=_other_versions(run, arrived.values()),
             deletes=spec.target.deletes != "ignore",
         )
         target = services.target(spec)
@@ -86,6 +87,12 @@ def review(services: Services, run_id: RunId) -> Review:
             made = _made(services, run, diff, figures, asked_again(judgement, unpublished), schema_changes=schema_changes)
         made = made.model_copy(update={"evidence": evidence})
         return _keep(services, run, with_packet(services, spec, run, made, evidence=found, shards=shards))
+
+
+def _other_versions(run: Run, arrived: Iterable[Shard]) -> dict[ShardKey, int]:
+    """Return the versions of the shards that were made by another one than most."""
+    found = {shard.key: shard.version_in(run) for shard in arrived}
+    return {key: version for key, version in found.items() if version != run.transformer_version}
 
 
 def _is_published(services: Services, spec: SyncSpec, latest: Review, shards: list[Shard]) -> bool:
@@ -154,14 +161,15 @@ def _map_again(services: Services, run: Run, spec: SyncSpec, shard: Shard, seq: 
     """Map a chunk in full, since the ledger forgot meanwhile what the transformer left out for its sake."""
     raw = next(raw for raw in services.pointers.of(run.id, ArtifactKind.RAW, shard.key) if raw.ref.seq == seq)
     with intact(services, raw, run) as chunk:
-        mapped = Mapper(spec, shard.until, shard.supplied_at).map_chunk(services.codec.pages(chunk), raw.key, lambda _: {})
+        mapper = Mapper(spec.as_version(shard.version_in(run)), shard.until, shard.supplied_at)
+        mapped = mapper.map_chunk(services.codec.pages(chunk), raw.key, lambda _: {})
     ref = ArtifactRef(
         sync=run.sync,
         run=run.id,
         kind=ArtifactKind.ROWS,
         shard=shard.key,
         seq=seq,
-        variant=f"v{run.transformer_version}-full-{raw.ref.variant}",
+        variant=f"v{shard.version_in(run)}-full-{raw.ref.variant}",
     )
     pointer = services.artifacts.put(ref, mapped.rows, records=mapped.objects, expires_at=raw.expires_at)
     services.pointers.add(pointer, shard.token)

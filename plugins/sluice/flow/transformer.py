@@ -14,7 +14,7 @@ from sluice.errors import Permanent, ShardsFailed
 from sluice.flow.damage import intact, require_chunks
 from sluice.flow.digest import content_digest
 from sluice.flow.entering import entered_for_a_shard, heartbeat_of
-from sluice.flow.pinned_spec import pinned_spec
+from sluice.flow.pinned_spec import spec_of
 from sluice.guard.heartbeat import Heartbeat
 from sluice.guard.log_level import logged_from
 from sluice.mapping.columns import high_mark_of
@@ -62,7 +62,7 @@ def transform(services: Services, run_id: RunId, shard_key: ShardKey) -> Shard:
 
 
 def _transform(services: Services, run: Run, shard: Shard, pulse: Heartbeat) -> Shard:
-    spec = pinned_spec(services, run)
+    spec, version = spec_of(services, run, shard), shard.version_in(run)
     mapper, ledger = Mapper(spec, shard.until, shard.supplied_at), services.ledger(spec)
     order = mark_order(spec)
     done = {pointer.ref.seq: pointer for pointer in services.pointers.of(run.id, ArtifactKind.ROWS, shard.key)}
@@ -76,7 +76,7 @@ def _transform(services: Services, run: Run, shard: Shard, pulse: Heartbeat) -> 
                 mapped = mapper.map_chunk(
                     services.codec.pages(chunk),
                     raw.key,
-                    lambda keys: ledger.remembered(run.sync, run.transformer_version, keys),
+                    lambda keys: ledger.remembered(run.sync, version, keys),
                 )
             _store(services, run, shard, raw, mapped)
             chunk_mark = mapped.high_mark
@@ -94,7 +94,7 @@ def _transform(services: Services, run: Run, shard: Shard, pulse: Heartbeat) -> 
 
 def _store(services: Services, run: Run, shard: Shard, raw: Pointer, mapped: MappedChunk) -> None:
     """Keep what a chunk was mapped to: artifacts first, the pointer of the rows last."""
-    version = f"v{run.transformer_version}"
+    version = f"v{shard.version_in(run)}"
     # Rows depend on what the ledger remembers at the moment, so their bytes are part of their name. Rejects depend on the raw
     # chunk alone, which is another one once its shard has begun again.
     variant = f"{version}-{content_digest(mapped.rows)}"

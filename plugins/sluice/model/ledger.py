@@ -68,6 +68,7 @@ class ObjectEvent(Frozen):
     new_hash: bytes | None
     source_version: int | None
     publication: PublicationId | None
+    transformer_version: int | None = Field(default=None, description="by which it happened; None: an older release wrote it")
 
 
 class Publication(Frozen):

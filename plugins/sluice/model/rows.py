@@ -8,8 +8,8 @@ of nothing. `FRAME` and `INDEX` say where in the raw chunk its record stands.
 
 A *diff* artifact is one Parquet file for each review, one row for each object whose outcome is not "unchanged", ordered by key.
 It says where the new row stands (`SHARD`, `SEQ`, `POSITION`), and what the ledger held when it was compared (`OLD_HASH`,
-`OLD_RAW_HASH`, `OLD_STATE`, `OLD_VERSION`, `OLD_SHARD`; null where it held nothing). Hashes are text there, as Postgres reads
-them: `\x…`.
+`OLD_RAW_HASH`, `OLD_STATE`, `OLD_VERSION`, `OLD_SHARD`; null where it held nothing), and by which version of the transformation
+the new row was made (`TRANSFORMER_VERSION`; null where none was). Hashes are text there, as Postgres reads them: `\x…`.
 """
 
 from typing import Final
@@ -39,6 +39,8 @@ OLD_RAW_HASH: Final = "old_raw_hash"
 OLD_STATE: Final = "old_state"
 OLD_VERSION: Final = "old_version"
 OLD_SHARD: Final = "old_shard"
+TRANSFORMER_VERSION: Final = "transformer_version"
+"""Diffs of older releases lack it: all of their rows were made by the version of the run."""
 
 HASH_BYTES: Final = 16
 """Row and raw hashes are xxh3-128."""

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Protocol
 
 from sluice.model.artifact import Pointer
-from sluice.model.base import ObjectKey, PublicationId, ReviewId, ShardKey, Token
+from sluice.model.base import ObjectKey, PublicationId, ReviewId, RunId, ShardKey, Token
 from sluice.model.evidence import FieldChange, ObjectSample, Profile
 from sluice.model.ledger import LedgerObject, ObjectEvent, Outcome, Publication, Remembered
 from sluice.model.review import Review
@@ -104,6 +104,12 @@ class DiffScope:
     complete: bool
     """Whether every shard of a full run came through: only then are absent objects gone."""
     transformer_version: int
+    """What made the rows of the shards that `versions` does not name."""
+    versions: Mapping[ShardKey, int] = field(default_factory=dict)
+    """The versions that made the shards of a canary."""
+    newer: Sequence[RunId] = ()
+    """Runs whose data is newer than that of a replay: what they have written is stale if it comes again, unless its version
+    says otherwise."""
     deletes: bool = True
     """Whether what is gone is to be deleted; else it is counted alone."""
 

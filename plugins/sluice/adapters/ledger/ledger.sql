@@ -22,7 +22,7 @@ select key from below union all select key from above order by key
 
 -- name: events
 -- All that became of one object.
-select at, run, outcome, old_hash, new_hash, source_version, publication from sluice_ledger.object_event
+select at, run, outcome, old_hash, new_hash, source_version, publication, transformer_version from sluice_ledger.object_event
 where sync = %(sync)s and key = %(key)s order by at, publication
 
 -- name: publications

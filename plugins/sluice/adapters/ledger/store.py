@@ -113,4 +113,5 @@ def _event_from_row(row: DictRow) -> ObjectEvent:
         new_hash=row["new_hash"],
         source_version=row["source_version"],
         publication=PublicationId(row["publication"]) if row["publication"] is not None else None,
+        transformer_version=row["transformer_version"],
     )

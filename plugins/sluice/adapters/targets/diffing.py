@@ -34,6 +34,7 @@ DIFF_SCHEMA: Final = pa.schema(
         (rows.OLD_RAW_HASH, pa.string()),
         (rows.OLD_VERSION, pa.int64()),
         (rows.OLD_SHARD, pa.string()),
+        (rows.TRANSFORMER_VERSION, pa.int32()),
     ]
 )
 
@@ -83,7 +84,12 @@ class PostgresDiffing:
         facts = {"sync": self._sync, "transformer_version": scope.transformer_version, "deletes": scope.deletes}
         self._counts = None
         self._cursor.execute(_SQL["clear_comparison"])
+        self._cursor.executemany(
+            _SQL["note_version"], [{"shard": shard, "version": version} for shard, version in scope.versions.items()]
+        )
         self._cursor.execute(_SQL["compare_delivered"], facts)
+        if scope.newer:
+            self._cursor.execute(_SQL["mark_outrun"], {"sync": self._sync, "newer": list(scope.newer)})
         self._cursor.execute(_SQL["mark_told"], facts)
         self._cursor.execute(_SQL["compare_rejected"], facts)
         if scope.complete:

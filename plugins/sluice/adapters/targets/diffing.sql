@@ -12,6 +12,7 @@ create temporary table staged (
     deleted boolean not null
 ) on commit drop;
 create temporary table rejected (key text collate "C" primary key) on commit drop;
+create temporary table made_by (shard text primary key, transformer_version integer not null) on commit drop;
 create temporary table compared (
     key text collate "C" not null,
     outcome text not null,
@@ -27,6 +28,7 @@ create temporary table compared (
     old_raw_hash bytea,
     old_version bigint,
     old_shard text,
+    transformer_version integer,
     told boolean not null default false
 ) on commit drop
 
@@ -41,7 +43,12 @@ delete from staged where shard = %(shard)s and seq = %(seq)s
 -- name: clear_comparison
 -- Forgets the last comparison, and lets the planner know how much is staged.
 truncate compared;
+truncate made_by;
 analyze staged
+
+-- name: note_version
+-- Notes a shard that another version of the transformation has made than most of its run.
+insert into made_by (shard, transformer_version) values (%(shard)s, %(version)s)
 
 -- name: compare_delivered
 -- Of each delivered object the highest version counts, ties go to the later page; older than the ledger's is stale. Who is said
@@ -61,13 +68,39 @@ select
         when l.deleted then case when %(deletes)s then 'deleted' else 'vanished' end
         when o.state = 'deleted' then 'reappeared'
         when l.row_hash <> o.row_hash then 'changed'
-        when l.raw_hash <> o.raw_hash or o.transformer_version <> %(transformer_version)s or o.shard <> l.shard then 'refreshed'
+        when l.raw_hash <> o.raw_hash or o.shard <> l.shard
+            or o.transformer_version <> coalesce(m.transformer_version, %(transformer_version)s) then 'refreshed'
         else 'unchanged'
     end,
     l.shard, l.seq, l.position, l.version, l.raw_hash, l.row_hash, l.mapped,
-    o.state, o.row_hash, o.raw_hash, o.source_version, o.shard
+    o.state, o.row_hash, o.raw_hash, o.source_version, o.shard, coalesce(m.transformer_version, %(transformer_version)s)
 from latest l
+left join made_by m on m.shard = l.shard
 left join sluice_ledger.object o on o.sync = %(sync)s and o.key = l.key
+
+-- name: mark_outrun
+-- What newer data has brought is not overwritten by older: a row of a run whose data is newer stays, unless the version says that
+-- what comes is the newer one, or the very same. Where such a run was taken back, its publication counts no more.
+update compared c set outcome = case
+        when not s.deleted and o.state = 'live' and c.row_hash = o.row_hash or s.deleted and o.state = 'deleted' then 'unchanged'
+        else 'stale'
+    end
+from staged s, sluice_ledger.object o join sluice_ledger.publication p on p.id = o.publication
+where c.outcome in ('changed', 'reappeared', 'deleted', 'refreshed', 'vanished')
+    and s.shard = c.shard and s.seq = c.seq and s.position = c.position
+    and o.sync = %(sync)s and o.key = c.key
+    and (c.version > o.source_version or c.version = o.source_version and o.state = 'live') is not true
+    and case
+        when p.undoes is null then o.last_changed_run
+        else (
+            select e.run from sluice_ledger.object_event e
+            join sluice_ledger.publication made on made.id = e.publication
+            left join sluice_ledger.publication undoing on undoing.id = made.rolled_back_by
+            where e.sync = %(sync)s and e.key = c.key and e.outcome in ('created', 'changed', 'deleted', 'reappeared', 'redriven')
+                and (undoing.id is null or undoing.rolled_back_by is not null)
+            order by e.at desc limit 1
+        )
+    end = any(%(newer)s)
 
 -- name: mark_told
 -- A supplier that repeats something old is told of once.
@@ -105,7 +138,8 @@ order by shard, seq
 
 -- name: result
 -- The diff, in key order.
-select key, outcome, shard, seq, position, version, raw_hash, row_hash, old_state, old_hash, old_raw_hash, old_version, old_shard
+select key, outcome, shard, seq, position, version, raw_hash, row_hash, old_state, old_hash, old_raw_hash, old_version, old_shard,
+    transformer_version
 from compared where outcome not in ('unchanged', 'vanished') and not told order by key
 
 -- name: outcomes

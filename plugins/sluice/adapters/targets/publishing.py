@@ -127,7 +127,7 @@ class PostgresPublishing:
             if run.undoes is None:
                 self._write(run, publication)
             else:
-                self._rolling_back.restore(run.undoes, publication, run.id)
+                self._rolling_back.restore(run.undoes, publication, run)
             # What others have deferred to the commit is told here as well.
             self._table.check_deferred(self._cursor)
         return publication

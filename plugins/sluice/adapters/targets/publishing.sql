@@ -20,6 +20,7 @@ create temporary table approved (
     old_raw_hash bytea,
     old_version bigint,
     old_shard text,
+    transformer_version integer,
     is_tombstone boolean not null generated always as (
         raw_hash is not null and (outcome = 'deleted' or (outcome = 'refreshed' and old_state is distinct from 'live'))
     ) stored
@@ -134,7 +135,8 @@ returning *
 insert into sluice_ledger.object as o (
     sync, key, shard, raw_hash, row_hash, transformer_version, source_version, state, last_changed_run, publication
 )
-select %(sync)s, key, shard, raw_hash, row_hash, %(transformer_version)s, version, 'live', %(run)s, %(publication)s
+select %(sync)s, key, shard, raw_hash, row_hash, coalesce(transformer_version, %(transformer_version)s), version, 'live',
+    %(run)s, %(publication)s
 from approved where outcome in ('created', 'changed', 'reappeared') order by key
 on conflict (sync, key) do update set
     shard = excluded.shard, raw_hash = excluded.raw_hash, row_hash = excluded.row_hash,
@@ -153,14 +155,16 @@ from approved a where a.outcome = 'deleted' and o.sync = %(sync)s and o.key = a.
 insert into sluice_ledger.object (
     sync, key, shard, raw_hash, row_hash, transformer_version, source_version, state, last_changed_run, publication
 )
-select %(sync)s, key, shard, raw_hash, row_hash, %(transformer_version)s, version, 'deleted', %(run)s, %(publication)s
+select %(sync)s, key, shard, raw_hash, row_hash, coalesce(transformer_version, %(transformer_version)s), version, 'deleted',
+    %(run)s, %(publication)s
 from approved where outcome = 'refreshed' and old_state is null order by key
 on conflict (sync, key) do nothing
 
 -- name: refresh_hashes
 -- The same row in other bytes, of a newer version, or from another shard.
 update sluice_ledger.object o
-set raw_hash = a.raw_hash, source_version = a.version, shard = a.shard, transformer_version = %(transformer_version)s
+set raw_hash = a.raw_hash, source_version = a.version, shard = a.shard,
+    transformer_version = coalesce(a.transformer_version, %(transformer_version)s)
 from approved a where a.outcome = 'refreshed' and o.sync = %(sync)s and o.key = a.key
 
 -- name: ensure_partition
@@ -168,9 +172,12 @@ from approved a where a.outcome = 'refreshed' and o.sync = %(sync)s and o.key = 
 select sluice_ledger.ensure_event_partition(%(applied_at)s)
 
 -- name: add_events
--- What became of each object.
-insert into sluice_ledger.object_event (at, sync, key, run, outcome, old_hash, new_hash, source_version, publication, shard)
+-- What became of each object, and by which version of the transformation.
+insert into sluice_ledger.object_event (
+    at, sync, key, run, outcome, old_hash, new_hash, source_version, publication, shard, transformer_version
+)
 select
     %(applied_at)s, %(sync)s, key, %(run)s, outcome, old_hash,
-    case when outcome in ('created', 'changed', 'reappeared') then row_hash end, version, %(publication)s, shard
+    case when outcome in ('created', 'changed', 'reappeared') then row_hash end, version, %(publication)s, shard,
+    coalesce(transformer_version, %(transformer_version)s)
 from approved where outcome <> 'refreshed' order by key

@@ -16,10 +16,11 @@ from sluice.adapters.targets.holding import held
 from sluice.adapters.targets.names import type_sql
 from sluice.adapters.targets.table import TargetTable
 from sluice.errors import LedgerMoved, NotUndoable, TargetMismatch
-from sluice.model.base import ObjectKey, PublicationId, RunId, ShardKey
+from sluice.model.base import ObjectKey, PublicationId, ShardKey
 from sluice.model.evidence import FieldChange, ObjectSample, ValueChange, cut
 from sluice.model.ledger import Outcome, Publication
 from sluice.model.rows import VALID_FROM
+from sluice.model.run import Run
 from sluice.model.spec import SyncSpec
 from sluice.model.undo import Conflict, ConflictKind
 from sluice.ports import Undo
@@ -79,13 +80,19 @@ class PostgresRollingBack:
             )
         self._run("keep_approved")
 
-    def restore(self, undone: PublicationId, publication: Publication, run: RunId) -> None:
+    def restore(self, undone: PublicationId, publication: Publication, run: Run) -> None:
         """Write the rows and the ledger as they were; let both publications name each other."""
         if self._has_history:
             self._add_versions(publication.applied_at)
         else:
             self._put_rows()
-        facts = {"run": run, "publication": publication.id, "applied_at": publication.applied_at, "undone": undone}
+        facts = {
+            "run": run.id,
+            "publication": publication.id,
+            "transformer_version": run.transformer_version,
+            "applied_at": publication.applied_at,
+            "undone": undone,
+        }
         for query in ("remember_former", "bury_created", "add_events", "mark_undone"):
             self._run(query, **facts)
         # The spec of a row that came before the publication may have declared other fields.

@@ -83,7 +83,7 @@ select
     i.key, 'rolled-back', l.shard,
     case when i.row is not null then 0 end, case when i.row is not null then i.position end,
     case when i.ledger is null then o.source_version else l.source_version end,
-    l.raw_hash, l.row_hash, o.state, o.row_hash, o.raw_hash, o.source_version, o.shard
+    l.raw_hash, l.row_hash, o.state, o.row_hash, o.raw_hash, o.source_version, o.shard, l.transformer_version
 from image i
 join sluice_ledger.object o on o.sync = {sync} and o.key = i.key
 left join lateral json_populate_record(null::sluice_ledger.object, i.ledger) l on i.ledger is not null
@@ -199,10 +199,13 @@ from image i where i.ledger is null and o.sync = %(sync)s and o.key = i.key
 
 -- name: add_events
 -- What became of each object: the hash it had before, if it lives again.
-insert into sluice_ledger.object_event (at, sync, key, run, outcome, old_hash, new_hash, source_version, publication, shard)
+insert into sluice_ledger.object_event (
+    at, sync, key, run, outcome, old_hash, new_hash, source_version, publication, shard, transformer_version
+)
 select
     %(applied_at)s, %(sync)s, a.key, %(run)s, a.outcome, a.old_hash,
-    case when i.ledger ->> 'state' = 'live' then a.row_hash end, a.version, %(publication)s, a.shard
+    case when i.ledger ->> 'state' = 'live' then a.row_hash end, a.version, %(publication)s, a.shard,
+    coalesce(a.transformer_version, %(transformer_version)s)
 from approved a join image i on i.key = a.key
 order by a.key
 
