@@ -32,7 +32,7 @@ _PLAIN_DIGITS: Final = 1_000
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?").fullmatch
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}").fullmatch
 _INSTANT: Final = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.([0-9]+))?)?([Zz]|[+-][0-9]{2}(?::?[0-9]{2})?)?"
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.([0-9]+))?)?([Zz]|[+-][0-9]{2}(?::?[0-5][0-9])?)?"
 ).fullmatch
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}").fullmatch
 _MICROSECOND_DIGITS: Final = 6
