@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from sluice.adapters.sources.sql.quoting import complaint, misplaced_template
 from sluice.adapters.spec_draft import Draft
 from sluice.adapters.yaml_positions import Path, Problem
+from sluice.model.paths import spell_path
 from sluice.model.sharding import ListedShards, RangeShards, WindowShards
 from sluice.model.source import SourceSpec, SqlSource
 
@@ -35,7 +36,8 @@ def _columns(draft: Draft, source: SqlSource) -> Iterator[Problem]:
         yield Problem(("shards",), f"of a table, {shards.kind} need a column: whose values are cut?")
     for name in source.watermark.fields if source.watermark else ():
         field = draft.declared.get(name)
-        if field is not None and len(field.keys) > 1:
-            column, *rest = field.keys
-            problem = f"{name!r} is {'.'.join(rest)} within column {column}, and a table is asked by columns: use a query"
+        path = field.paths[0] if field is not None and field.paths else ()
+        if len(path) > 1:
+            within = spell_path(path[1:])
+            problem = f"{name!r} is {within} within column {path[0]}, and a table is asked by columns: use a query"
             yield Problem(("source", "watermark"), problem)

@@ -24,6 +24,7 @@ from sluice.mapping.mapper import MappedChunk, Mapper
 from sluice.mapping.pages import PageSplitter
 from sluice.mapping.traces import rows_in
 from sluice.model.base import RunId, Token
+from sluice.model.fields import FieldSpec, LiteralText
 from sluice.model.lifecycle import RunStatus, ShardStatus, Step
 from sluice.model.run import Failure, Mode, Origin, ReviewMode, Run, RunRequest
 from sluice.model.shard import Shard, ShardPlan, some_of
@@ -197,10 +198,25 @@ def _field_hints(spec: SyncSpec, documents: list[Any]) -> list[Hint]:
         return []
     hints = []
     for index, declared in enumerate(spec.fields):
-        problem = shapes.missing(declared.keys, documents, "record")
-        if problem is not None:
-            hints.append(Hint(path=("fields", index, "path" if declared.path else "name"), message=problem))
+        problems = [shapes.missing(path, documents, "record") for path in declared.paths]
+        if declared.coalesce is not None and None in problems:
+            continue
+        hints += [
+            Hint(path=("fields", index, *_key_of(declared, place)), message=problem)
+            for place, problem in enumerate(problems)
+            if problem is not None
+        ]
     return hints
+
+
+def _key_of(declared: FieldSpec, place: int) -> tuple[str | int, ...]:
+    """Return which key of a field has its path of that number."""
+    if declared.coalesce is not None:
+        return ("coalesce", place)
+    if declared.concat is not None:
+        parts = [number for number, part in enumerate(declared.concat) if not isinstance(part, LiteralText)]
+        return ("concat", parts[place])
+    return ("path" if declared.path else "name",)
 
 
 def _paging_hints(spec: SyncSpec, fetched: _Fetched) -> list[Hint]:
@@ -214,7 +230,7 @@ def _paging_hints(spec: SyncSpec, fetched: _Fetched) -> list[Hint]:
         place = getattr(source.cursor, key, None)
         if place is None or (key == "path" and not fetched.ends_early):
             continue
-        problem = shapes.missing(place.split("."), answers, "answer")
+        problem = shapes.missing(tuple(place.split(".")), answers, "answer")
         if problem is not None:
             there = shapes.named(answers)
             hints.append(Hint(path=("source", "cursor", key), message=f"{problem}; it has: {there}"))

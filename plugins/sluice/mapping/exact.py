@@ -12,6 +12,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Context, Decimal, Inexact, InvalidOperation
 from math import isinf
 from typing import Annotated, Any, Final
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 from msgspec import Meta, Raw
@@ -19,6 +20,7 @@ from msgspec import Meta, Raw
 from sluice.mapping import arrays
 from sluice.mapping.documents import canonical_document, refuse_nul, strip
 from sluice.mapping.violation import ENCODING, OUT_OF_RANGE, PRECISION, TYPE, Violation, shown
+from sluice.mapping.written_times import date_reader, moment_reader, since_1970
 from sluice.model.fields import FieldSpec, FieldType, TypeName
 from sluice.model.scalars import spell_instant
 
@@ -96,7 +98,10 @@ def exact_type(field_type: FieldType) -> ExactType:
 
 def exact_field(field: FieldSpec) -> ExactType:
     """Return how the values of a declared field are read in a supplier's records."""
-    return exact_type(field.type) if field.format is None else _EPOCHS[field.format]
+    kind = exact_type(field.type)
+    if field.format is None:
+        return kind if field.zone is None else _zoned(kind, ZoneInfo(field.zone))
+    return _patterned(kind, field.format, field.zone) if field.is_patterned else _EPOCHS[field.format]
 
 
 def microseconds(moment: datetime) -> int:
@@ -221,23 +226,49 @@ def _date(text: str) -> int:
         raise Violation(OUT_OF_RANGE, f"{shown(text)} is not in the calendar (years 0001 to 9999)") from None
 
 
-def _instant(text: str) -> int:
+def _instant(text: str, zone: ZoneInfo | None = None) -> int:
     match = _INSTANT(text)
     if not match:
         raise Violation(TYPE, f"{shown(text)} is no timestamp (YYYY-MM-DDThh:mm:ss with Z or an offset)")
     fraction, offset = match.groups()
-    if not offset:
+    if not offset and zone is None:
         raise Violation(TYPE, f"{shown(text)} has no offset from UTC: a timestamp needs Z or ±hh:mm")
     if fraction and fraction[_MICROSECOND_DIGITS:].strip("0"):
         raise Violation(PRECISION, f"{shown(text)} is finer than a microsecond")
     try:
-        elapsed = datetime.fromisoformat(text.upper()) - _EPOCH
+        moment = datetime.fromisoformat(text.upper())
     except ValueError:
         raise Violation(OUT_OF_RANGE, f"{shown(text)} is not in the calendar (years 0001 to 9999)") from None
+    return _since_1970(moment - _EPOCH if offset or zone is None else since_1970(moment, zone, text), text)
+
+
+def _since_1970(elapsed: timedelta, text: str) -> int:
     value = elapsed.days * _DAY + elapsed.seconds * 1_000_000 + elapsed.microseconds
     if not FIRST_INSTANT <= value <= _LAST_INSTANT:
         raise Violation(OUT_OF_RANGE, f"{shown(text)} is outside the years 0001 to 9999 in UTC")
     return value
+
+
+def _zoned(kind: ExactType, zone: ZoneInfo) -> ExactType:
+    """Return how instants are read whose offset may be left out: then they are of a zone."""
+
+    def read(text: str) -> int:
+        return _instant(text, zone)
+
+    return replace(kind, from_text=read, narrow=read)
+
+
+def _patterned(kind: ExactType, pattern: str, zone: str | None) -> ExactType:
+    """Return how dates or instants are read that are written by a pattern, be it as a number (20240131)."""
+    if kind.name == TypeName.DATE:
+        date_of = date_reader(pattern)
+        return _rewritten(kind, lambda text: date_of(text).toordinal() - _EPOCH_DAY)
+    moment_of = moment_reader(pattern, zone)
+    return _rewritten(kind, lambda text: _since_1970(moment_of(text), text))
+
+
+def _rewritten(kind: ExactType, read: Callable[[str], int]) -> ExactType:
+    return replace(kind, accepts=_NUMBERS, from_text=read, wire=str | int, narrow=lambda value: read(str(value)))
 
 
 def _epoch(places: int) -> Callable[[str], int]:

@@ -7,9 +7,9 @@ from msgspec import Raw
 
 from sluice.mapping.columns import Head, raw_hash
 from sluice.mapping.keys import key_text
-from sluice.mapping.reader import Problem, Reader
+from sluice.mapping.reader import Reader
 from sluice.mapping.reading import outcome
-from sluice.mapping.violation import MALFORMED, OUT_OF_RANGE, Violation
+from sluice.mapping.violation import MALFORMED, OUT_OF_RANGE, Problem, Violation
 from sluice.mapping.watermarks import mark_order
 from sluice.model.base import ObjectKey
 from sluice.model.spec import SyncSpec

@@ -10,8 +10,9 @@ from sluice.errors import AnswerUnusable
 from sluice.mapping.columns import RowsFile, reading_of
 from sluice.mapping.identity import Identified, Identity
 from sluice.mapping.pages import PageSplitter, RecordPage
-from sluice.mapping.reader import Problem, Reader
-from sluice.mapping.reading import Outcome, outcome
+from sluice.mapping.reader import Reader
+from sluice.mapping.reading import Outcome, outcomes
+from sluice.mapping.violation import Problem
 from sluice.mapping.watermarks import ChunkMarks, mark_order
 from sluice.model.base import ObjectKey
 from sluice.model.ledger import Remembered
@@ -110,7 +111,7 @@ class Mapper:
 
     def _read(self, records: Sequence[Identified]) -> Iterator[Outcome]:
         """Yield what becomes of each object that the ledger does not know as it is."""
-        return (outcome(self._reader, record.raw, is_dubious=record.is_dubious) for record in records)
+        return outcomes(self._reader, [(record.raw, record.is_dubious) for record in records])
 
 
 def _is_news(record: Identified, held: Remembered | None) -> bool:

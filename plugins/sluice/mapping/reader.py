@@ -3,43 +3,33 @@
 There are two ways, and they agree. `fast` decodes with a type compiled once from the fields, takes what arrives in the
 form that was declared, and gives up on anything else. `examine` takes the record apart token by token: it reads the other
 forms a value may have, names every problem, and copes with records that are not even JSON.
+
+Expressions and patterns are worked out for many records at once where that can be had: `gather` does what `fast` does up to
+them, `complete` the rest.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from operator import itemgetter
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import msgspec
 from msgspec import Raw
-from msgspec.structs import astuple
 
-from sluice.mapping import tokens
-from sluice.mapping.exact import ExactType, exact_field
-from sluice.mapping.tokens import Unbalanced
+from sluice.mapping.compiled import CompiledPaths
+from sluice.mapping.exact import exact_field, exact_type
+from sluice.mapping.literals import literal
+from sluice.mapping.members import Members, rest_of
+from sluice.mapping.origins import Found, Given, Left, Made, origin_of, read
+from sluice.mapping.rules import FieldRules, RowRules
 from sluice.mapping.values import value_of
-from sluice.mapping.violation import MALFORMED, NOT_AN_OBJECT, REQUIRED, TYPE, Violation, shown_token
-from sluice.model.fields import FieldSpec
+from sluice.mapping.violation import REQUIRED, TYPE, Problem, Violation
+from sluice.model.fields import FieldSpec, TypeName
 
 MISSES: Final = (msgspec.MsgspecError, Violation, RecursionError)
 """What `fast` raises where it gives up."""
 
-_MEMBERS: Final = msgspec.json.Decoder(dict[str, Raw])
-_UNNAMEABLE: Final = re.compile(r'[\x00-\x1f"\\]')
-"""Keys with one of these no compiled type can have."""
-_Tree = dict[str, Any]
-_Members = Mapping[str, Raw | bytes]
-_Parts = dict[tuple[str, ...], _Members]
-
-
-@dataclass(frozen=True)
-class Problem:
-    """One thing that is wrong with a record; without a field, with all of it."""
-
-    field: str | None
-    error: str
-    message: str
+_MINUS_ZERO: Final = re.compile(rb"-0[,\]}\s]")
+"""The fast decoder reads this integer as 0."""
 
 
 class Reader:
@@ -49,141 +39,125 @@ class Reader:
         """Read `fields`; those named in `required` may not be null, whatever they say themselves."""
         demanded = set(required)
         self.kinds = [exact_field(field) for field in fields]
-        self._fields = [(field, kind, field.required or field.name in demanded) for field, kind in self._paired(fields)]
-        self._required = [index for index, (_, _, is_required) in enumerate(self._fields) if is_required]
-        self._narrowing = [(index, kind.narrow) for index, kind in enumerate(self.kinds) if kind.narrow]
-        self._is_fast = not any(_UNNAMEABLE.search(key) for field in fields for key in field.keys)
-        leaves = [(field.keys, kind) for field, kind in self._paired(fields)] if self._is_fast else []
-        self._layers, places = _compile(leaves)
-        self._pick: Callable[[list[Any]], Iterable[Any]] = (
-            itemgetter(*places) if len(places) > 1 else lambda flat: (flat[places[0]],)
-        )
-
-    def _paired(self, fields: Sequence[FieldSpec]) -> Iterable[tuple[FieldSpec, ExactType]]:
-        return zip(fields, self.kinds, strict=True)
+        self._names = [field.name for field in fields]
+        self._origins = [origin_of(field, kind, fields) for field, kind in zip(fields, self.kinds, strict=True)]
+        self._required = [index for index, field in enumerate(fields) if field.required or field.name in demanded]
+        self._defaults = {
+            index: literal(exact_type(field.type), field.default)
+            for index, field in enumerate(fields)
+            if field.default is not None
+        }
+        self._rules = {index: rules for index, field in enumerate(fields) if (rules := FieldRules(field))}
+        self._row_rules = RowRules(fields, tuple(demanded))
+        self._narrowing = [
+            (index, kind.narrow)
+            for index, (kind, origin) in enumerate(zip(self.kinds, self._origins, strict=True))
+            if kind.narrow and isinstance(origin, Found)
+        ]
+        self._doubles = [index for index, kind in enumerate(self.kinds) if (kind.item or kind).name == TypeName.DOUBLE]
+        self._made = [(index, origin) for index, origin in enumerate(self._origins) if isinstance(origin, Made)]
+        self.is_columnar = bool(self._made) or any(field.pattern is not None for field in fields)
+        """Whether many records are read faster by `gather` and `complete`."""
+        self._is_plain = all(isinstance(origin, Found) for origin in self._origins)
+        self._paths = CompiledPaths([leaf for index in range(len(fields)) for leaf in self._leaves(index)])
 
     def fast(self, record: Raw) -> list[Any]:
         """Return the values in the order of the fields; raise one of `MISSES` if it takes `examine` to tell them."""
-        if not self._is_fast:
-            raise Violation(TYPE, "has to be examined")
-        flat: list[Any] = []
-        for decoder, nodes in self._layers:
-            flat.extend(astuple(decoder.decode(record)))
-            for place, nothing in nodes:
-                node = flat[place]
-                flat.extend(nothing if node is None else astuple(node))
-        values = list(self._pick(flat))
-        for index, narrow in self._narrowing:
-            if (value := values[index]) is not None:
-                values[index] = narrow(value)
+        values = self.gather(record)
+        for index, origin in self._made:
+            values[index] = read(self.kinds[index], origin.expression.of(iter(values[index])))
+        for index, default in self._defaults.items():
+            if values[index] is None:
+                values[index] = default
         for index in self._required:
             if values[index] is None:
                 raise Violation(REQUIRED, "is missing")
+        for index, rules in self._rules.items():
+            if (value := values[index]) is not None:
+                rules.check(value)
         return values
+
+    def gather(self, record: Raw) -> list[Any]:
+        """Return the values, of expressions the texts they are made of; raise one of `MISSES` as `fast` does."""
+        if not self._paths.is_possible:
+            raise Violation(TYPE, "has to be examined")
+        values = self._paths.decode(record)
+        if not self._is_plain:
+            values = self._put_together(values, record)
+        for index, narrow in self._narrowing:
+            if (value := values[index]) is not None:
+                values[index] = narrow(value)
+        for index in self._doubles:
+            if type(values[index]) is tuple and _MINUS_ZERO.search(record):
+                raise Violation(TYPE, "0 or -0: only its token tells")
+        return values
+
+    def complete(self, rows: Sequence[list[Any]]) -> set[int]:
+        """Put the values into rows that were gathered; return the places of those that it takes `examine` to tell."""
+        broken: set[int] = set()
+        for index, origin in self._made if rows else ():
+            texts, unmapped = origin.expression.column(list(zip(*(row[index] for row in rows), strict=True)))
+            broken.update(place for place, is_unmapped in enumerate(unmapped) if is_unmapped)
+            for place, (row, text) in enumerate(zip(rows, texts, strict=True)):
+                try:
+                    row[index] = read(self.kinds[index], text)
+                except Violation:
+                    row[index] = None
+                    broken.add(place)
+        for index, default in self._defaults.items():
+            for row in rows:
+                row[index] = default if row[index] is None else row[index]
+        return broken | self._row_rules.broken(rows)
 
     def examine(self, record: bytes) -> tuple[list[Any], list[Problem]]:
         """Return the values, null where there is a problem, and the problems."""
-        values: list[Any] = [None] * len(self._fields)
+        values: list[Any] = [None] * len(self._names)
         try:
-            parts: _Parts = {(): _members(record)}
+            members = Members(record)
         except Violation as violation:
             return values, [Problem(None, violation.error, violation.message)]
         problems = []
-        for index, (field, kind, is_required) in enumerate(self._fields):
+        for index, name in enumerate(self._names):
             try:
-                token = _find(parts, field.keys)
-                values[index] = None if token is None else value_of(kind, token)
+                values[index] = self._examined(index, members)
             except Violation as violation:
-                problems.append(Problem(field.name, violation.error, violation.message))
-            else:
-                if is_required and values[index] is None:
-                    problems.append(Problem(field.name, REQUIRED, "is missing" if token is None else "is null"))
+                problems.append(Problem(name, violation.error, violation.message))
         return values, problems
 
+    def _examined(self, index: int, members: Members) -> Any:
+        origin = self._origins[index]
+        value = origin.value(self.kinds[index], members)
+        if value is None:
+            value = self._defaults.get(index)
+        if value is None and index in self._required:
+            is_missing = isinstance(origin, Found) and members.find(origin.path) is None
+            raise Violation(REQUIRED, "is missing" if is_missing else "is null")
+        if value is not None and index in self._rules:
+            self._rules[index].check(value)
+        return value
 
-def _compile(leaves: Sequence[tuple[tuple[str, ...], ExactType]]) -> tuple[list[tuple[Any, Any]], list[int]]:
-    """Return the decoders to run one after the other, and where in their flattened answers each leaf stands.
+    def _leaves(self, index: int) -> Iterable[tuple[Any, Any]]:
+        match self._origins[index]:
+            case Found(path):
+                return [(path, self.kinds[index].wire)]
+            case Made(paths):
+                return [(path, Raw) for path in paths]
+            case Given() | Left():
+                return []
 
-    One decoder will do, unless a path leads to or through another leaf: then they share the paths between them.
-    """
-    forests: list[tuple[_Tree, list[tuple[str, ...]]]] = []
-    for index, (keys, kind) in enumerate(leaves):
-        tree, taken = next((forest for forest in forests if not _is_crossed(keys, forest[1])), ({}, []))
-        if not taken:
-            forests.append((tree, taken))
-        taken.append(keys)
-        for key in keys[:-1]:
-            tree = tree.setdefault(key, {})
-        tree[keys[-1]] = (index, kind)
-    layers = []
-    places = [0] * len(leaves)
-    base = 0
-    for tree, _ in forests:
-        nodes, base = _lay_out(tree, base, places)
-        layers.append((msgspec.json.Decoder(_struct(tree)), nodes))
-    return layers, places
-
-
-def _is_crossed(keys: tuple[str, ...], taken: list[tuple[str, ...]]) -> bool:
-    return any(keys[: len(other)] == other or other[: len(keys)] == keys for other in taken)
-
-
-def _struct(tree: _Tree) -> Any:
-    """Return the msgspec type of one object: first its leaves, then the objects below it; all of them may be absent."""
-    parts: list[Any] = []
-    for key, part in _ordered(tree):
-        wire = _struct(part) if isinstance(part, dict) else part[1].wire
-        parts.append((f"part{len(parts)}", wire if wire is Raw else wire | None, None, key))
-    return msgspec.defstruct(
-        "Record", [part[:3] for part in parts], rename={part[0]: part[3] for part in parts}, frozen=True, gc=False
-    )
-
-
-def _lay_out(tree: _Tree, base: int, places: list[int]) -> tuple[list[tuple[int, tuple[None, ...]]], int]:
-    """Note where each leaf comes to stand, breadth first from `base`; return the objects to unfold and the next base."""
-    nodes = []
-    queue = [tree]
-    while queue:
-        level = queue.pop(0)
-        for place, (_, part) in enumerate(_ordered(level), base):
-            if isinstance(part, dict):
-                nodes.append((place, (None,) * len(part)))
-                queue.append(part)
-            else:
-                places[part[0]] = place
-        base += len(level)
-    return nodes, base
-
-
-def _ordered(tree: _Tree) -> list[tuple[str, Any]]:
-    return sorted(tree.items(), key=lambda item: isinstance(item[1], dict))
-
-
-def _members(text: bytes) -> _Members:
-    if tokens.opens(text) != b"{":
-        raise Violation(NOT_AN_OBJECT, f"{shown_token(text)} is not an object")
-    try:
-        return _MEMBERS.decode(text)
-    except (msgspec.MsgspecError, RecursionError):
-        pass
-    try:
-        return {key: text[start:end] for key, (start, end) in tokens.members(text).items()}
-    except Unbalanced:
-        raise Violation(MALFORMED, f"{shown_token(text)} is not JSON") from None
-
-
-def _find(parts: _Parts, keys: tuple[str, ...]) -> bytes | None:
-    """Return the token at a path; `parts` holds the objects that have been taken apart so far."""
-    above = keys[:-1]
-    for depth in range(1, len(keys)):
-        path = keys[:depth]
-        if path not in parts:
-            token = bytes(parts[path[:-1]].get(path[-1], b"null"))
-            if token == b"null":
-                parts[path] = {}
-            elif tokens.opens(token) != b"{":
-                raise Violation(TYPE, f"{'.'.join(path)} is not an object but {shown_token(token)}")
-            else:
-                parts[path] = _members(token)
-    found = parts[above].get(keys[-1])
-    return None if found is None else bytes(found)
+    def _put_together(self, found: list[Any], record: Raw) -> list[Any]:
+        """Return the values of the fields, out of what stands at all paths in the order of the fields."""
+        values: list[Any] = []
+        rest = iter(found)
+        for kind, origin in zip(self.kinds, self._origins, strict=True):
+            match origin:
+                case Found():
+                    values.append(next(rest))
+                case Made(paths, _, text):
+                    tokens = [next(rest) for _ in paths]
+                    values.append(tuple(None if token is None else text(bytes(token)) for token in tokens))
+                case Given(given):
+                    values.append(given)
+                case Left(taken):
+                    values.append(value_of(kind, rest_of(bytes(record), taken)))
+        return values

@@ -6,6 +6,8 @@ from typing import Any, Final
 
 import msgspec
 
+from sluice.model.paths import EACH, Path, spell_path
+
 _MOST_PATHS: Final = 40
 """So many paths are named; a record may have thousands of keys."""
 _LONGEST_PATH: Final = 100
@@ -42,23 +44,30 @@ def lists_in(document: Any) -> list[str]:
     return [".".join(path) for path in paths if isinstance(_at(document, path), list)]
 
 
-def has_path(document: Any, path: Sequence[str]) -> bool:
+def has_path(document: Any, path: Path) -> bool:
     """Whether something, if only null, stands at a path of a document."""
-    for key in path:
-        if not isinstance(document, dict) or key not in document:
+    for place, step in enumerate(path):
+        if step == EACH:
+            return isinstance(document, list) and any(has_path(item, path[place + 1 :]) for item in document)
+        if isinstance(step, int):
+            if not isinstance(document, list) or step >= len(document):
+                return False
+            document = document[step]
+        elif not isinstance(document, dict) or step not in document:
             return False
-        document = document[key]
+        else:
+            document = document[step]
     return True
 
 
-def missing(path: Sequence[str], documents: Sequence[Any], what: str) -> str | None:
+def missing(path: Path, documents: Sequence[Any], what: str) -> str | None:
     """Say that nothing stands at a path of any of the documents, and which one may be meant; None: something does.
 
     `what` is how one of the documents is called.
     """
     if any(has_path(document, path) for document in documents):
         return None
-    wanted = ".".join(path)
+    wanted = spell_path(path)
     meant = _meant(wanted, [".".join(known) for known in paths_in(documents)])
     return f"no {what} has `{wanted}`" + (f"; did you mean `{meant}`?" if meant else "")
 

@@ -20,6 +20,7 @@ from sluice.mapping.spelling import spelled
 from sluice.mapping.violation import Violation
 from sluice.model import rows
 from sluice.model.base import ObjectKey, ShardKey
+from sluice.model.fields import FieldSpec
 from sluice.model.spec import SyncSpec
 
 Values = dict[str, str | None]
@@ -144,9 +145,7 @@ def _alike(declared: Any, text: str | None) -> str | None:
 def _image(spec: SyncSpec, row: bytes) -> Values:
     """Return the values of a row of the table that Postgres has written down as JSON."""
     present = msgspec.json.decode(row, type=dict[str, msgspec.Raw])
-    fields = [
-        field.model_copy(update={"path": (field.name,), "format": None}) for field in spec.fields if field.name in present
-    ]
+    fields = [FieldSpec(name=field.name, type=field.type) for field in spec.fields if field.name in present]
     reader = Reader(fields)
     values, problems = reader.examine(row)
     odd = {problem.field for problem in problems}

@@ -33,6 +33,21 @@ def value_of(kind: ExactType, token: bytes) -> Any:
     return kind.from_text(text)
 
 
+def text_of(token: bytes) -> str | None:
+    """Return the text of a token, numbers and truth values as they are written; null is None."""
+    if token == b"null":
+        return None
+    form, text = _scalar(token)
+    if form == CONTAINER:
+        raise Violation(TYPE, f"{shown_token(token)} is {form}, not a text")
+    return text
+
+
+def token_text(token: bytes) -> str | None:
+    """Return a token as it is written; null is None."""
+    return None if token == b"null" else _utf8(token)
+
+
 def _items(kind: ExactType, item: ExactType, token: bytes) -> Iterator[Any]:
     """Yield the items of an array; what is wrong with one is told with its place, the first being 0."""
     if tokens.opens(token) != b"[":

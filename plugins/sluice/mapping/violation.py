@@ -1,6 +1,7 @@
 """Why a value or a record cannot be taken in, told so that a person can act on it."""
 
 import json
+from dataclasses import dataclass
 from typing import Final
 
 TYPE: Final = "type"
@@ -10,6 +11,19 @@ PRECISION: Final = "precision"
 ENCODING: Final = "encoding"
 MALFORMED: Final = "malformed"
 NOT_AN_OBJECT: Final = "not-an-object"
+FUNCTION: Final = "function"
+"""The team's function fails for the object."""
+NOT_RETURNED: Final = "not-returned"
+IDENTITY: Final = "identity"
+"""The team's function has made it another object, or another version of it."""
+LOCAL_TIME: Final = "local-time"
+UNMAPPED: Final = "unmapped"
+MINIMUM: Final = "minimum"
+MAXIMUM: Final = "maximum"
+PATTERN: Final = "pattern"
+MIN_LENGTH: Final = "min-length"
+MAX_LENGTH: Final = "max-length"
+ALLOWED: Final = "allowed"
 
 _SHOWN: Final = 60
 
@@ -21,6 +35,15 @@ class Violation(Exception):
         super().__init__(message)
         self.error = error
         self.message = message
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong with a record; without a field, with all of it."""
+
+    field: str | None
+    error: str
+    message: str
 
 
 def shown(text: str) -> str:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from sluice.mapping.violation import OUT_OF_RANGE, TYPE, Violation, shown
+from sluice.mapping.violation import LOCAL_TIME, OUT_OF_RANGE, TYPE, Violation, shown
 from sluice.model.scalars import spell_instant
 
 Place = tuple[int, str]
@@ -90,6 +90,19 @@ def place_of(moment: datetime) -> Place:
     return (moment.astimezone(UTC).replace(tzinfo=None) - _EPOCH) // _MICROSECOND, ""
 
 
+def offset_in(zone: ZoneInfo, wall: datetime, text: str) -> timedelta:
+    """Return the offset from UTC that clocks of a zone have when they show a time, which came as a text.
+
+    Raises `Violation` if they never show it, or twice: then the text alone does not say when it was.
+    """
+    first, second = _as_clocks_go(wall, zone)
+    if first > second:
+        raise Violation(LOCAL_TIME, f"{shown(text)} comes twice in {zone.key}, whose clocks go back then")
+    if first < second:
+        raise Violation(LOCAL_TIME, f"{shown(text)} does not come in {zone.key}, whose clocks go forward then")
+    return first
+
+
 def _taken_apart(text: str) -> _Parts:
     match = _WRITTEN(text)
     if not match:
@@ -122,7 +135,7 @@ def _earlier_in(zone: ZoneInfo, wall: datetime, seconds: timedelta) -> datetime:
 
 def _offsets(wall: datetime, zone: ZoneInfo) -> tuple[timedelta, timedelta]:
     """Return the offsets of the earlier and the later instant that clocks may mean; mostly they are one."""
-    found = [wall.replace(tzinfo=zone, fold=fold).utcoffset() or timedelta() for fold in (0, 1)]
+    found = _as_clocks_go(wall, zone)
     return max(found), min(found)
 
 
@@ -139,5 +152,11 @@ def _start_of_twice(wall: datetime, zone: ZoneInfo) -> datetime | None:
 
 
 def _comes_twice(wall: datetime, zone: ZoneInfo) -> bool:
-    first, second = (wall.replace(tzinfo=zone, fold=fold).utcoffset() or timedelta() for fold in (0, 1))
+    first, second = _as_clocks_go(wall, zone)
     return first > second
+
+
+def _as_clocks_go(wall: datetime, zone: ZoneInfo) -> tuple[timedelta, timedelta]:
+    """Return the offset before and behind a change of the clocks at that time; mostly there is none, and they are one."""
+    first, second = (wall.replace(tzinfo=zone, fold=fold).utcoffset() or timedelta() for fold in (0, 1))
+    return first, second

@@ -73,7 +73,7 @@ def test_the_projects_own_files_are_sound() -> None:
     assert files.check() == []
     spec = files.sync("hotels")
     assert spec.target.table == "public.hotels"
-    assert spec.field("latitude").keys == ("location", "lat")
+    assert spec.field("latitude").paths == (("location", "lat"),)
     assert spec.field("longitude").type.sql == "numeric(10,7)"
     assert spec.field("rooms").type.name is TypeName.INTEGER
     assert spec.review.first_load == "auto-approve"

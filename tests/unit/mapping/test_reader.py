@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from sluice.mapping.exact import told_apart
-from sluice.mapping.reader import MISSES, Problem, Reader
+from sluice.mapping.reader import MISSES, Reader
+from sluice.mapping.violation import Problem
 from sluice.model.fields import FieldSpec
 
 

@@ -45,7 +45,7 @@ def test_a_policy_survives_json() -> None:
 def test_paths_and_types_are_parsed() -> None:
     """A list keeps dots in keys, and a type carries its parameters."""
     field = SyncSpec.model_validate(MINIMAL).field("price")
-    assert field.keys == ("a.b", "c")
+    assert field.paths == (("a.b", "c"),)
     assert field.type.sql == "numeric(12,2)"
 
 

@@ -70,8 +70,8 @@ class Column:
         """The field in YAML, on one line."""
         parts = [f"name: {_scalar(self.name)}"]
         if self.path != (self.name,):
-            dotted = ".".join(self.path)
-            parts.append(f"path: {json.dumps(list(self.path)) if any('.' in key for key in self.path) else _scalar(dotted)}")
+            is_listed = any(set(key) & set(".[]") for key in self.path)
+            parts.append(f"path: {json.dumps(list(self.path)) if is_listed else _scalar('.'.join(self.path))}")
         parts.append(f"type: {self.type}")
         parts += ["required: true"] if self.required else []
         return f"{{ {', '.join(parts)} }}" + (f" # {_comment(self.comment)}" if self.comment else "")

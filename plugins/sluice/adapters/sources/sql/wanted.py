@@ -69,10 +69,10 @@ def wanted(table: FoundTable, source: SqlSource, sync: SyncSpec, request: PageRe
 def _of_watermark(table: FoundTable, sync: SyncSpec, mark: WatermarkSpec) -> _Ordered:
     columns = []
     for name in mark.fields:
-        column, *rest = sync.field(name).keys
-        if rest:
+        column, *inside = sync.field(name).paths[0]
+        if inside:
             raise SpecInvalid([f"source.watermark: {name!r} stands inside column {column!r}: read the table by a query"])
-        columns.append(table.column("source.watermark", column))
+        columns.append(table.column("source.watermark", str(column)))
     sorts = {(column.category, column.base in _DATES) for column in columns}
     if len(sorts) > 1:
         told = ", ".join(f"{column.name} is {column.type}" for column in columns)
