@@ -57,6 +57,7 @@ class PostgresTarget:
         """Hold the before-images of a publication against one unchanging view of table and ledger."""
         with self._database.transaction() as connection:
             connection.execute("set transaction isolation level repeatable read")
+            self._table.spell_alike(connection.cursor())
             return PostgresRollingBack(connection, self._spec, self._table).compare(publication, images)
 
     @contextmanager
@@ -64,6 +65,7 @@ class PostgresTarget:
         """Open the transaction of a publication, with the target locked and the fence raised to `token`."""
         with self._database.transaction() as connection:
             end_if_idle(connection, patience)
+            self._table.spell_alike(connection.cursor())
             rolling_back = PostgresRollingBack(connection, self._spec, self._table)
             publishing = PostgresPublishing(connection, self._sync, self._table, rolling_back)
             publishing.take_lock(token)

@@ -3,8 +3,11 @@
 select pg_advisory_xact_lock(hashtextextended('sluice:' || %(table)s, 0))
 
 -- name: spell_alike
--- Values are spelled as the mapper reads them, whatever the server prefers.
-select set_config('datestyle', 'ISO, YMD', true), set_config('extra_float_digits', '1', true)
+-- Values are spelled as the mapper reads them, in full, whatever the server prefers.
+select
+    set_config('datestyle', 'ISO, YMD', true),
+    set_config('intervalstyle', 'postgres', true),
+    set_config('extra_float_digits', '1', true)
 
 -- name: be_impatient
 -- Who waits to alter a table holds up all who come after, readers included: so not for long.
