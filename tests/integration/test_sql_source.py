@@ -261,6 +261,7 @@ def test_the_time_is_the_servers(warehouse: Warehouse) -> None:
     assert before <= page.supplied_at <= datetime.fromisoformat(json.loads(page.body)[0]["id"])
 
 
+WORDS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
 VALUES = st.fixed_dictionaries(
     {
         "big": st.integers(-(2**63), 2**63 - 1),
@@ -268,13 +269,17 @@ VALUES = st.fixed_dictionaries(
         "double": st.floats(allow_nan=False, allow_infinity=False),
         "at": st.datetimes(timezones=st.just(UTC)),
         "day": st.dates(),
-        "words": st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])),
+        "words": WORDS,
         "flag": st.booleans(),
         "code": st.uuids(),
+        "lists": st.lists(st.none() | st.decimals(-(10**30), 10**30, allow_nan=False), max_size=4),
+        "more_words": st.lists(
+            st.none() | st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])), max_size=4
+        ),
     }
 )
 TYPES = {"big": "bigint", "exact": "numeric", "double": "double precision", "at": "timestamptz", "day": "date"}
-TYPES |= {"words": "text", "flag": "boolean", "code": "uuid"}
+TYPES |= {"words": "text", "flag": "boolean", "code": "uuid", "lists": "numeric[]", "more_words": "text[]"}
 
 
 @given(row=VALUES)
@@ -305,6 +310,33 @@ def test_values_are_read_back_exactly(warehouse: Warehouse, row: dict[str, Any])
         copy_in(cursor, "mapped", table_of(chunk).select(list(TYPES)))
         same = " and ".join(f"mapped.{name}::{kind} is not distinct from things.{name}" for name, kind in TYPES.items())
         assert cursor.execute(f"select {same} from mapped, things".encode()).fetchone() == (True,)
+
+
+ODD = [
+    ("numeric", "'NaN'::numeric", "numeric", '"NaN" is no numeric'),
+    ("infinite", "'-Infinity'::numeric", "numeric", '"-Infinity" is no numeric'),
+    ("double", "'Infinity'::float8", "double precision", '"Infinity" is no double precision'),
+    ("day", "'infinity'::date", "date", '"infinity" is no date'),
+    ("before_christ", "'0044-03-15 BC'::date", "date", '"0044-03-15 BC" is no date'),
+    ("far", "'10000-01-01'::date", "date", '"10000-01-01" is no date'),
+    ("moment", "'-infinity'::timestamptz", "timestamptz", '"-infinity" is no timestamp'),
+    ("local", "'2024-01-01 00:00'::timestamp", "timestamptz", "has no offset"),
+    ("money", "1234.5::money", "numeric", '"$1,234.50" is no numeric'),
+    ("bytes", "'\\x00ff'::bytea", "integer", r'"\\x00ff" is no integer'),
+    ("grid", "array[[1, 2], [3, 4]]", "integer[]", "item 0: [1,2] is an object or array, not integer"),
+    ("items", "array['NaN']::float8[]", "double precision[]", 'item 0: "NaN" is no double precision'),
+]
+
+
+def test_values_that_a_type_cannot_hold_are_named(warehouse: Warehouse) -> None:
+    """What only Postgres has, such as infinite dates, is refused by name and field, and comes through as text."""
+    columns = ", ".join(f"{value} as {name}" for name, value, _, _ in ODD)
+    (page,) = warehouse.source(query=f"select 1 as id, {columns}").pages(ALL)
+    for name, _, kind, message in ODD:
+        (reject,) = map_records(sync_spec({"id": "text", name: kind}), page.body.decode()[1:-1]).rejects
+        assert reject.message.startswith(f"{name}: ")
+        assert message in reject.message
+    assert not map_records(sync_spec({"id": "text", **{name: "json" for name, *_ in ODD}}), page.body.decode()[1:-1]).rejects
 
 
 def test_reading_on_is_served_by_an_index(warehouse: Warehouse) -> None:

@@ -9,6 +9,7 @@ from base64 import b64encode
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
+from uuid import UUID
 
 import msgspec
 
@@ -17,6 +18,7 @@ from sluice.errors import FileUnreadable
 _ENCODER: Final = msgspec.json.Encoder(decimal_format="number")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY_MILLISECONDS: Final = 86_400_000
+_UUIDS: Final = "arrow.uuid"
 _DIGITS: Final = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 
@@ -41,7 +43,7 @@ def _values(array: Any, name: str) -> list[Any]:
 
     kind = array.type
     if isinstance(array, _extension()):
-        return _values(array.storage, name)
+        return _uuids(array.storage) if kind.extension_name == _UUIDS else _values(array.storage, name)
     if types.is_dictionary(kind):
         return _values(array.dictionary_decode(), name)
     if types.is_struct(kind):
@@ -60,6 +62,10 @@ def _extension() -> Any:
     from pyarrow import ExtensionArray
 
     return ExtensionArray
+
+
+def _uuids(array: Any) -> list[str | None]:
+    return [None if value is None else str(UUID(bytes=value)) for value in array.to_pylist()]
 
 
 def _plain(array: Any) -> list[Any]:
@@ -111,6 +117,8 @@ def _base64(value: bytes) -> str:
 
 def _structs(array: Any, name: str) -> list[Any]:
     keys = [array.type.field(place).name for place in range(array.type.num_fields)]
+    if len(set(keys)) < len(keys):
+        raise FileUnreadable(f"{name}: has a column with two parts of the same name", file=name)
     children = [_values(child, name) for child in array.flatten()]
     rows = zip(*children, strict=True) if children else (() for _ in range(len(array)))
     valid = array.is_valid().to_pylist()
@@ -126,14 +134,14 @@ def _lists(array: Any, name: str) -> list[Any]:
 
 
 def _maps(array: Any, name: str) -> list[Any]:
-    """Return objects where all keys are texts, else lists of pairs."""
+    """Return objects where all keys are texts and none stands twice, else lists of pairs."""
     keys, items = _values(array.keys, name), _values(array.items, name)
     offsets = array.offsets.to_pylist()
     found: list[Any] = []
     for place, is_valid in enumerate(array.is_valid().to_pylist()):
         span = slice(offsets[place], offsets[place + 1])
         pairs = list(zip(keys[span], items[span], strict=True))
-        is_object = all(isinstance(key, str) for key, _ in pairs)
+        is_object = all(isinstance(key, str) for key, _ in pairs) and len({key for key, _ in pairs}) == len(pairs)
         found.append((dict(pairs) if is_object else [list(pair) for pair in pairs]) if is_valid else None)
     return found
 

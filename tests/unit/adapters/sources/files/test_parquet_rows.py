@@ -6,6 +6,7 @@ import io
 import json
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 import pytest
@@ -75,6 +76,14 @@ def column(values: list[Any], kind: Any) -> list[bytes]:
         ),
         (pa.map_(pa.string(), pa.int64()), [("k", 1)], b'{"k":1}'),
         (pa.map_(pa.int64(), pa.string()), [(1, "v")], b'[[1,"v"]]'),
+        (pa.map_(pa.string(), pa.int64()), [("k", 1), ("k", 2)], b'[["k",1],["k",2]]'),
+        (pa.uuid(), UUID("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11").bytes, b'"a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"'),
+        (pa.float32(), 0.1, b"0.10000000149011612"),
+        (pa.float16(), -65504.0, b"-65504.0"),
+        (pa.float64(), -0.0, b"-0.0"),
+        (pa.float64(), 5e-324, b"5e-324"),
+        (pa.decimal128(10, 7), decimal.Decimal("1E-7"), b"1E-7"),
+        (pa.date32(), -719_163, b'"-719163 days since 1970"'),
         (pa.null(), None, b"null"),
     ],
     ids=lambda value: str(value)[:40],
@@ -143,6 +152,13 @@ def test_damaged_texts_stay_in_their_own_record() -> None:
     damaged, sound = raws_of(file_of(pa.table({"s": array, "n": pa.array([decimal.Decimal("1.50")] * 2)})), PARQUET)
     assert damaged == b'{"s": "\xff", "n": "1.50"}'
     assert sound == b'{"s":"x","n":1.50}'
+
+
+def test_parts_of_one_name_are_refused() -> None:
+    """Of two values under one name one would be lost."""
+    twins = pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
+    with pytest.raises(FileUnreadable, match="two parts of the same name"):
+        raws_of(file_of(pa.table({"x": twins})), PARQUET)
 
 
 def test_says_what_is_no_such_file() -> None:
