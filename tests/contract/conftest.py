@@ -12,9 +12,11 @@ from sluice.adapters.state import (
     PostgresAlertStore,
     PostgresCallStore,
     PostgresDeadLetterStore,
+    PostgresLetterDesk,
     PostgresPointerStore,
     PostgresProgressStore,
     PostgresRedoStore,
+    PostgresRedriveStore,
     PostgresReviewStore,
     PostgresRunStore,
     PostgresShardStore,
@@ -25,9 +27,11 @@ from sluice.ports import (
     AlertStore,
     CallStore,
     DeadLetterStore,
+    LetterDesk,
     PointerStore,
     ProgressStore,
     RedoStore,
+    RedriveStore,
     ReviewStore,
     RunStore,
     ShardStore,
@@ -36,14 +40,18 @@ from sluice.ports import (
 from tests.unit.fakes.alert_store import MemoryAlertStore
 from tests.unit.fakes.call_store import MemoryCallStore
 from tests.unit.fakes.dead_letter_store import MemoryDeadLetterStore
+from tests.unit.fakes.letter_desk import MemoryLetterDesk
 from tests.unit.fakes.memory import Memory
 from tests.unit.fakes.pointer_store import MemoryPointerStore
 from tests.unit.fakes.progress_store import MemoryProgressStore
 from tests.unit.fakes.redo_store import MemoryRedoStore
+from tests.unit.fakes.redrive_store import MemoryRedriveStore
 from tests.unit.fakes.review_store import MemoryReviewStore
 from tests.unit.fakes.run_store import MemoryRunStore
 from tests.unit.fakes.shard_store import MemoryShardStore
 from tests.unit.fakes.watermark_store import MemoryWatermarkStore
+
+MOST_LETTERS = 3
 
 
 @dataclass(frozen=True)
@@ -56,6 +64,9 @@ class Stores:
     redos: RedoStore
     reviews: ReviewStore
     dead_letters: DeadLetterStore
+    """Opens three letters of a cause, and no more."""
+    redrives: RedriveStore
+    letter_desk: LetterDesk
     watermarks: WatermarkStore
     calls: CallStore
     alerts: AlertStore
@@ -75,7 +86,9 @@ def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
             MemoryPointerStore(memory),
             MemoryRedoStore(memory),
             MemoryReviewStore(memory),
-            MemoryDeadLetterStore(memory),
+            MemoryDeadLetterStore(memory, MOST_LETTERS),
+            MemoryRedriveStore(memory),
+            MemoryLetterDesk(memory),
             MemoryWatermarkStore(memory),
             MemoryCallStore(memory),
             MemoryAlertStore(memory),
@@ -90,7 +103,9 @@ def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
         PostgresPointerStore(database),
         PostgresRedoStore(database),
         PostgresReviewStore(database),
-        PostgresDeadLetterStore(database),
+        PostgresDeadLetterStore(database, MOST_LETTERS),
+        PostgresRedriveStore(database),
+        PostgresLetterDesk(database),
         PostgresWatermarkStore(database),
         PostgresCallStore(database),
         PostgresAlertStore(database),

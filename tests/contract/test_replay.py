@@ -83,10 +83,11 @@ def test_only_its_own_dead_letters_are_closed(stores: Stores) -> None:
     donor = stores.runs.get(DONOR)
     (paris, rome) = stores.shards.of(DONOR)
     paris, rome = (stores.shards.claim(DONOR, shard.key) for shard in (paris, rome))
-    stores.dead_letters.record(donor, paris, [a_reject("h1")])
+    stores.dead_letters.record(donor, paris, [a_reject("h1")], "rejects-0")
     younger = replaying(stores, "run-3", mode=Mode.FULL, replays=None)
     (shard,) = stores.shards.plan(younger, plans(PARIS), {})
-    stores.dead_letters.record(younger, stores.shards.claim(younger.id, shard.key), [a_reject("h2", artifact="raw-9")])
+    shard = stores.shards.claim(younger.id, shard.key)
+    stores.dead_letters.record(younger, shard, [a_reject("h2", artifact="raw-9")], "rejects-0")
     run = replaying(stores)
     assert stores.dead_letters.close(run, [ObjectKey("h1"), ObjectKey("h2")]) == 1
     (left,) = stores.dead_letters.open_for("hotels", 9)

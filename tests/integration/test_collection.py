@@ -116,7 +116,7 @@ def test_bytes_that_somebody_wants_stay(services: Services, rows: psycopg.Connec
             ref = pointer.ref.model_copy(update={"run": NEW})
             services.pointers.add(pointer.model_copy(update={"ref": ref, "expires_at": None}))
         case "dead letter":
-            services.dead_letters.record(run, services.shards.of(OLD)[0], [a_reject("h1", artifact=pointer.key)])
+            services.dead_letters.record(run, services.shards.of(OLD)[0], [a_reject("h1", artifact=pointer.key)], "rejects-0")
         case "unfinished":
             services.runs.enter(OLD, Step.FETCH, MINUTE)
     assert collect(services, dry_run=True).artifacts == 0
@@ -157,7 +157,7 @@ def test_a_run_that_somebody_needs_stays(services: Services, rows: psycopg.Conne
             services.watermarks.advance("hotels", {PARIS: "1"}, services.runs.enter(OLD, Step.PUBLISH, MINUTE))
             services.runs.end(services.runs.get(OLD), RunEvent.FAIL)
         case "dead letter":
-            services.dead_letters.record(run, services.shards.of(OLD)[0], [a_reject("h1", artifact="elsewhere")])
+            services.dead_letters.record(run, services.shards.of(OLD)[0], [a_reject("h1", artifact="elsewhere")], "rejects-0")
         case "follower":
             services.runs.open(a_run("follower"), StagePolicy(state_ttl=timedelta(days=3650)))
             rows.execute("update sluice_state.run set follows = %s where id = 'follower'", (OLD,))

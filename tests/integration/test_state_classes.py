@@ -23,7 +23,7 @@ from sluice.model.call import Call, CallResult
 from sluice.model.garbage import Garbage, Needed
 from sluice.model.lifecycle import RunEvent, ShardStatus, Step
 from sluice.model.progress import Progress
-from sluice.model.run import Failure
+from sluice.model.run import Failure, Redrive, Window
 from sluice.model.shard import Shard, ShardPlan
 from sluice.model.state_class import TABLES, StateClass
 from sluice.ports import ConnectionInfo, SealedToken
@@ -74,8 +74,12 @@ ASKED: dict[str, Asked] = {
     "PostgresCallStore.of": Asked((RUN,), []),
     "PostgresCallStore.prepare": Asked(([CALL], a_run(), MINUTE), NotFound),
     "PostgresDeadLetterStore.close": Asked((a_run(), [ObjectKey("h1")]), NotFound),
+    "PostgresDeadLetterStore.close_absent": Asked((a_run(),), NotFound),
     "PostgresDeadLetterStore.open_for": Asked(("hotels", 9), []),
-    "PostgresDeadLetterStore.record": Asked((a_run(), SHARD, [a_reject("h1")]), NotFound),
+    "PostgresDeadLetterStore.open_keys": Asked(("hotels",), set()),
+    "PostgresDeadLetterStore.record": Asked((a_run(), SHARD, [a_reject("h1")], "rejects-0"), NotFound),
+    "PostgresDeadLetterStore.rest": Asked(("hotels",), []),
+    "PostgresDeadLetterStore.settle": Asked((a_run(), [], []), NotFound),
     "PostgresGarbageStore.condemn": Asked((Needed(),), []),
     "PostgresGarbageStore.estimate": Asked((Needed(), MINUTE), NOTHING),
     "PostgresGarbageStore.removing": Asked((["key"], Needed()), []),
@@ -84,6 +88,12 @@ ASKED: dict[str, Asked] = {
     "PostgresGarbageStore.sweep_session": Asked((), NOTHING.session),
     "PostgresGarbageStore.syncs": Asked((), []),
     "PostgresPointerStore.add": Asked((a_pointer(),), NotFound),
+    "PostgresLetterDesk.discard": Asked(("hotels", Redrive(), "ada", "nobody sells them"), 0),
+    "PostgresLetterDesk.get": Asked((1,), NotFound),
+    "PostgresLetterDesk.groups": Asked((None,), []),
+    "PostgresLetterDesk.of_object": Asked(("hotels", ObjectKey("h1"), 9), []),
+    "PostgresLetterDesk.selected": Asked(("hotels", Redrive(), 9), []),
+    "PostgresPointerStore.named": Asked((["key"],), {}),
     "PostgresPointerStore.of": Asked((RUN, ArtifactKind.RAW), []),
     "PostgresProgressStore.of": Asked((RUN,), {}),
     "PostgresProgressStore.tell": Asked((Progress(run=RUN, shard=PARIS, token=Token(1), chunk=0),), None),
@@ -94,6 +104,15 @@ ASKED: dict[str, Asked] = {
     "PostgresRedoStore.fetch_again": Asked((PARIS, SHARD), NotFound),
     "PostgresRedoStore.map_again": Asked((PARIS, [0], SHARD), NotFound),
     "PostgresRedoStore.review_again": Asked((a_run(),), NotFound),
+    "PostgresRedriveStore.close": Asked((a_run(), [PARIS], []), NotFound),
+    "PostgresRedriveStore.letters": Asked((a_run(), PARIS, None, 9), []),
+    "PostgresRedriveStore.overtaken": Asked((RUN,), []),
+    "PostgresRedriveStore.rest": Asked((a_run(), PARIS, 0), []),
+    "PostgresRedriveStore.shards": Asked(("hotels", Redrive()), {}),
+    "PostgresRedriveStore.state": Asked(("hotels", Redrive()), "letters=0 newest=None rest=None"),
+    "PostgresRedriveStore.take_up": Asked((SHARD, {1: "0" * 32}), NotFound),
+    "PostgresRedriveStore.take_up_rest": Asked((SHARD, 1, [0]), NotFound),
+    "PostgresRedriveStore.taken": Asked((RUN,), {}),
     "PostgresReviewStore.decide": Asked((REVIEW, a_decision()), NotFound),
     "PostgresReviewStore.get": Asked((REVIEW,), NotFound),
     "PostgresReviewStore.latest": Asked((RUN,), None),

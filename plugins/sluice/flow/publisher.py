@@ -12,8 +12,10 @@ from sluice.flow.before_images import before_images, undone_publication
 from sluice.flow.damage import intact, is_void
 from sluice.flow.digest import content_digest, review_digest
 from sluice.flow.entering import Entry, entered
+from sluice.flow.overtaken import overtaken
 from sluice.flow.pinned_spec import pinned_spec
-from sluice.flow.rows_artifacts import rejects_of, rows_artifacts, staged_artifacts
+from sluice.flow.rejects import close_letters
+from sluice.flow.rows_artifacts import rows_artifacts, staged_artifacts
 from sluice.mapping.columns import keys_of
 from sluice.mapping.watermarks import MarkOrder, mark_order
 from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
@@ -21,7 +23,7 @@ from sluice.model.base import RunId, ShardKey
 from sluice.model.ledger import Outcome, Publication
 from sluice.model.lifecycle import APPROVALS, WAITING_VERDICTS, RunStatus, ShardStatus, Step, Verdict
 from sluice.model.review import Review
-from sluice.model.run import Mode, Run
+from sluice.model.run import SYNC_MODES, Mode, Run
 from sluice.model.shard import Shard
 from sluice.model.spec import SyncSpec
 from sluice.ports import Publishing, Services, Target
@@ -57,7 +59,7 @@ def publish(services: Services, run_id: RunId, *, is_repeated: bool = False) -> 
         shards = services.shards.of(run_id)
         if entry.run.status is not RunStatus.SUCCEEDED and review.covers(shards):
             arrived = [shard for shard in shards if shard.status is ShardStatus.SUCCEEDED]
-            _close_dead_letters(services, entry.run, {shard.key for shard in arrived})
+            _close_dead_letters(services, entry, spec, shards, arrived)
             _advance_watermarks(services, entry.run, spec, arrived)
         outbox.deliver(services, entry, spec, review, is_repeated=is_repeated)
         if entry.run.status is not RunStatus.SUCCEEDED:
@@ -75,6 +77,7 @@ def _apply(services: Services, entry: Entry, spec: SyncSpec, review: Review) -> 
         raise ApprovalVoid(
             f"what is staged, its spec or its table has changed since review {review.id}: {ApprovalVoid.__doc__}"
         )
+    _require_none_overtaken(services, entry, spec, review)
     images = None if undone is None else before_images(services, undone_publication(services, spec, undone))
     while True:
         try:
@@ -88,6 +91,17 @@ def _apply(services: Services, entry: Entry, spec: SyncSpec, review: Review) -> 
             log_events.PUBLICATION_COMMITTED, review=review.id, publication=publication.id, counts=dict(publication.counts)
         )
         return publication
+
+
+def _require_none_overtaken(services: Services, entry: Entry, spec: SyncSpec, review: Review) -> None:
+    """Raise `ApprovalVoid` if an object that a redrive would write has come right in a later delivery since the review."""
+    shards = {shard.key for shard in services.shards.of(entry.run.id)}
+    if late := set(overtaken(services, entry.run, spec, shards)):
+        with intact(services, review.diff, entry.run) as diff:
+            if late & keys_of(diff):
+                raise ApprovalVoid(
+                    f"review {review.id} writes objects whose dead letters have ended since: {ApprovalVoid.__doc__}"
+                )
 
 
 def _publish_once(services: Services, entry: Entry, target: Target, review: Review, images: bytes | None) -> Publication:
@@ -141,24 +155,23 @@ def _keep_before_images(services: Services, publishing: Publishing, entry: Entry
     return undo
 
 
-def _close_dead_letters(services: Services, run: Run, arrived: set[ShardKey]) -> None:
-    """Close the dead letters of objects that came right, whether that changed them or not; most syncs have none open."""
-    if not services.dead_letters.open_for(run.sync, 1):
+def _close_dead_letters(services: Services, entry: Entry, spec: SyncSpec, shards: list[Shard], arrived: list[Shard]) -> None:
+    """Close the dead letters of objects that came right; and of those that are not there any more, where the run can tell."""
+    run, keys = entry.run, {shard.key for shard in arrived}
+    if run.mode is Mode.REDRIVE:
+        services.redrives.close(run, sorted(keys), overtaken(services, run, spec, keys))
         return
-    rejected = {reject.key for reject in rejects_of(services, run, arrived)}
-    for (shard, _), pointer in rows_artifacts(services, run.id).items():
-        if shard in arrived:
-            with intact(services, pointer, run) as rows:
-                keys = keys_of(rows)
-            services.dead_letters.close(run, sorted(keys - rejected))
+    close_letters(services, run, keys, entry.pulse.moved)
+    if run.asks_for_all and spec.tells_absence and len(arrived) == len(shards):
+        services.dead_letters.close_absent(run)
 
 
 def _advance_watermarks(services: Services, run: Run, spec: SyncSpec, arrived: list[Shard]) -> None:
     """Let incremental fetching go on behind what is published now; not for a failed shard, nor past what a window left out.
 
-    A replay tells nothing of the supplier.
+    What asks no supplier tells nothing of it.
     """
-    if run.window is not None or run.mode is Mode.REPLAY or not spec.can_increment:
+    if run.window is not None or run.mode not in SYNC_MODES or not spec.can_increment:
         return
     moved = _moved(mark_order(spec), services.watermarks.of(run.sync), arrived)
     if moved:

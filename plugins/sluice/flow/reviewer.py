@@ -1,7 +1,8 @@
 """The review: rows artifacts of a run come in; a diff against the ledger, figures and a verdict go out."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 import structlog
@@ -13,21 +14,22 @@ from sluice.flow.damage import intact, is_void, require_chunks
 from sluice.flow.digest import review_digest
 from sluice.flow.entering import Entry, entered
 from sluice.flow.evidence import gather
+from sluice.flow.overtaken import overtaken
 from sluice.flow.packet import with_packet
 from sluice.flow.pinned_spec import pinned_spec
+from sluice.flow.rejects import note_repeated, rejects_of
 from sluice.flow.review_artifacts import keep
-from sluice.flow.rows_artifacts import rejects_of, rows_artifacts, staged_artifacts
+from sluice.flow.rows_artifacts import rows_artifacts, staged_artifacts
 from sluice.flow.turned_down import end_superseded
 from sluice.mapping.columns import postdated_of
 from sluice.mapping.mapper import Mapper
 from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
-from sluice.model.base import ReviewId, RunId, ShardKey
+from sluice.model.base import ObjectKey, ReviewId, RunId, ShardKey
 from sluice.model.ledger import Outcome
 from sluice.model.lifecycle import RunStatus, ShardStatus, Step
-from sluice.model.reject import Reject
 from sluice.model.review import Figures, Review
 from sluice.model.rows import Postdated
-from sluice.model.run import Run
+from sluice.model.run import Mode, Run
 from sluice.model.shard import Shard
 from sluice.model.spec import SyncSpec
 from sluice.ports import DiffCounts, Diffing, DiffScope, Services
@@ -53,9 +55,8 @@ def review(services: Services, run_id: RunId) -> Review:
         spec = pinned_spec(services, run)
         if latest is not None and _is_published(services, spec, latest, shards):
             return latest
-        rejects = rejects_of(services, run, arrived)
         scope = DiffScope(
-            complete=spec.tells_absence and _is_complete(run, shards, rejects),
+            complete=spec.tells_absence,
             transformer_version=run.transformer_version,
             versions=_other_versions(run, arrived.values()),
             deletes=spec.target.deletes != "ignore",
@@ -63,7 +64,10 @@ def review(services: Services, run_id: RunId) -> Review:
         target = services.target(spec)
         schema_changes = target.check()
         with target.diffing() as diffing:
-            postdated = _stage(services, diffing, entry, arrived, rejects)
+            postdated = _stage(services, diffing, entry, arrived)
+            keyless = _stage_rejected(services, diffing, entry, arrived)
+            scope = replace(scope, complete=scope.complete and _is_complete(run, shards, keyless))
+            diffing.leave_out(overtaken(services, run, spec, arrived))
             while lacking := diffing.compare(scope):
                 for shard, seq in lacking:
                     diffing.unstage(shard, seq)
@@ -78,7 +82,7 @@ def review(services: Services, run_id: RunId) -> Review:
         diff = keep(services, run, ArtifactKind.DIFF, data, records=changes, expires_at=expires_at)
         data = found.model_dump_json().encode()
         evidence = keep(services, run, ArtifactKind.EVIDENCE, data, records=len(found.samples), expires_at=expires_at)
-        figures = _figures(spec, counts, rejects, failed=len(shards) - len(arrived))
+        figures = _figures(spec, run, counts, keyless, failed=len(shards) - len(arrived))
         judgement = judge(spec.review, figures, run, found.drifts, found.profile)
         made = _made(services, run, diff, figures, judgement, schema_changes=schema_changes)
         earlier = services.reviews.of(run_id)
@@ -101,9 +105,7 @@ def _is_published(services: Services, spec: SyncSpec, latest: Review, shards: li
     return published and services.ledger(spec).publication_of(latest.id) is not None
 
 
-def _stage(
-    services: Services, diffing: Diffing, entry: Entry, arrived: Mapping[ShardKey, Shard], rejects: Iterable[Reject]
-) -> Postdated | None:
+def _stage(services: Services, diffing: Diffing, entry: Entry, arrived: Mapping[ShardKey, Shard]) -> Postdated | None:
     """Stage what came in; return what of it is dated after its fetch."""
     postdated: Postdated | None = None
     artifacts = rows_artifacts(services, entry.run.id)
@@ -119,13 +121,29 @@ def _stage(
                 found_ahead = postdated_of(rows)
             postdated = found_ahead if postdated is None else postdated.followed_by(found_ahead)
             entry.pulse.moved()
-    diffing.stage_rejected([reject.key for reject in rejects if reject.key is not None])
     if postdated is not None:
         log.warning(log_events.RECORDS_POSTDATED, records=postdated.objects)
     return postdated
 
 
 def _made(
+def _stage_rejected(services: Services, diffing: Diffing, entry: Entry, arrived: Mapping[ShardKey, Shard]) -> int:
+    """Stage what could not be taken in; return how many objects nobody can name."""
+    keyless = 0
+
+    def keys() -> Iterator[ObjectKey]:
+        nonlocal keyless
+        for reject in rejects_of(services, entry.run, arrived):
+            if reject.key is None:
+                keyless += 1
+            else:
+                yield reject.key
+
+    diffing.stage_rejected(keys())
+    note_repeated(services, entry.run, arrived, entry.pulse.moved)
+    return keyless
+
+
     services: Services, run: Run, diff: Pointer, figures: Figures, judgement: Judgement, *, schema_changes: Sequence[str]
 ) -> Review:
     staged = staged_artifacts(services, run.id)
@@ -177,17 +195,12 @@ def _map_again(services: Services, run: Run, spec: SyncSpec, shard: Shard, seq: 
     return mapped.rows
 
 
-def _is_complete(run: Run, shards: list[Shard], rejects: list[Reject]) -> bool:
+def _is_complete(run: Run, shards: list[Shard], keyless: int) -> bool:
     """Whether an object that did not arrive is gone: only if all were asked for, and all that arrived could be named."""
-    return (
-        run.asks_for_all
-        and all(shard.status is ShardStatus.SUCCEEDED for shard in shards)
-        and all(reject.key is not None for reject in rejects)
-    )
+    return run.asks_for_all and all(shard.status is ShardStatus.SUCCEEDED for shard in shards) and not keyless
 
 
-def _figures(spec: SyncSpec, counts: DiffCounts, rejects: list[Reject], failed: int) -> Figures:
-    keyless = sum(reject.key is None for reject in rejects)
+def _figures(spec: SyncSpec, run: Run, counts: DiffCounts, keyless: int, failed: int) -> Figures:
     outcomes = dict(counts.outcomes)
     if keyless:
         outcomes[Outcome.REJECTED] = outcomes.get(Outcome.REJECTED, 0) + keyless
@@ -195,11 +208,16 @@ def _figures(spec: SyncSpec, counts: DiffCounts, rejects: list[Reject], failed: 
         seen=counts.seen + keyless,
         unchanged=counts.unchanged,
         live_before=counts.live_before,
-        # Where shards come with time, one of which the table holds nothing yet is an ordinary day, and no first load.
-        first_loaded=0 if spec.shards_come_with_time and counts.live_before else counts.first_loaded,
+        # Where shards come with time, one of which the table holds nothing yet is an ordinary day, and no first load. Nor is it
+        # one where what was bad of a shard comes right before anything else of it.
+        first_loaded=0 if _is_used_to_new_shards(spec, run) and counts.live_before else counts.first_loaded,
         vanished=counts.vanished,
         moved=counts.moved,
         noted=counts.noted,
         outcomes=outcomes,
         shards_failed=failed,
     )
+
+
+def _is_used_to_new_shards(spec: SyncSpec, run: Run) -> bool:
+    return spec.shards_come_with_time or run.mode is Mode.REDRIVE

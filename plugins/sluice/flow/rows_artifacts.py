@@ -1,16 +1,10 @@
 """What the transformer left of a run: one rows artifact for each raw chunk, and the rejects."""
 
-from collections.abc import Container, Iterable
+from collections.abc import Container
 
-from pydantic import ValidationError
-
-from sluice.errors import ArtifactCorrupt
-from sluice.flow.damage import intact
 from sluice.model.artifact import ArtifactKind, Pointer
 from sluice.model.base import RunId, ShardKey
 from sluice.model.lifecycle import ShardStatus
-from sluice.model.reject import Reject
-from sluice.model.run import Run
 from sluice.ports import Services
 
 
@@ -27,25 +21,9 @@ def staged_artifacts(services: Services, run: RunId) -> list[Pointer]:
     """Return the pointers to all that a review of the run would be of: rows and rejects of the shards that have come in."""
     arrived = {shard.key for shard in services.shards.of(run) if shard.status is ShardStatus.SUCCEEDED}
     rows = [pointer for (shard, _), pointer in sorted(rows_artifacts(services, run).items()) if shard in arrived]
-    return rows + _rejects_artifacts(services, run, arrived)
+    return rows + rejects_artifacts(services, run, arrived)
 
 
-def rejects_of(services: Services, run: Run, shards: Iterable[ShardKey]) -> list[Reject]:
-    """Return what could not be taken in of some shards; raise `RedoNeeded` where it was lost."""
-    rejects: list[Reject] = []
-    for pointer in _rejects_artifacts(services, run.id, set(shards)):
-        with intact(services, pointer, run) as lines:
-            rejects += _read(lines)
-    return rejects
-
-
-def _rejects_artifacts(services: Services, run: RunId, shards: Container[ShardKey]) -> list[Pointer]:
+def rejects_artifacts(services: Services, run: RunId, shards: Container[ShardKey]) -> list[Pointer]:
     """Return the pointers to the rejects of some shards, by shard: asked for at once, since there may be thousands of them."""
     return [pointer for pointer in services.pointers.of(run, ArtifactKind.REJECTS) if pointer.ref.shard in shards]
-
-
-def _read(lines: bytes) -> list[Reject]:
-    try:
-        return [Reject.model_validate_json(line) for line in lines.splitlines()]
-    except ValidationError as exc:
-        raise ArtifactCorrupt("the lines of a rejects artifact cannot be read") from exc

@@ -15,6 +15,7 @@ from sluice.flow.damage import intact, require_chunks
 from sluice.flow.digest import content_digest
 from sluice.flow.entering import entered_for_a_shard, heartbeat_of
 from sluice.flow.pinned_spec import spec_of
+from sluice.flow.rejects import keep_rejects
 from sluice.guard.heartbeat import Heartbeat
 from sluice.guard.log_level import logged_from
 from sluice.mapping.columns import high_mark_of
@@ -99,12 +100,7 @@ def _store(services: Services, run: Run, shard: Shard, raw: Pointer, mapped: Map
     # chunk alone, which is another one once its shard has begun again.
     variant = f"{version}-{content_digest(mapped.rows)}"
     rows = _put(services, _ref(run, raw, ArtifactKind.ROWS, variant), mapped.rows, mapped.objects, raw)
-    if mapped.rejects:
-        lines = b"".join(reject.model_dump_json().encode() + b"\n" for reject in mapped.rejects)
-        ref = _ref(run, raw, ArtifactKind.REJECTS, f"{version}-{raw.ref.variant}")
-        rejects = _put(services, ref, lines, len(mapped.rejects), raw)
-        services.pointers.add(rejects, shard.token)
-        services.dead_letters.record(run, shard, mapped.rejects)
+    keep_rejects(services, run, shard, raw, mapped.rejects, variant=f"{version}-{raw.ref.variant}")
     services.pointers.add(rows, shard.token)
     log.info(
         log_events.CHUNK_TRANSFORMED,

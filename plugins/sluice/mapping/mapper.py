@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from msgspec import Raw
 from msgspec.structs import replace
 
 from sluice.errors import AnswerUnusable
@@ -12,6 +13,8 @@ from sluice.mapping.identity import Identified, Identity
 from sluice.mapping.pages import PageSplitter, RecordPage
 from sluice.mapping.reader import Reader
 from sluice.mapping.reading import Outcome, outcomes
+from sluice.mapping.reject_lines import bytes_hash
+from sluice.mapping.team_functions import making
 from sluice.mapping.violation import Problem
 from sluice.mapping.watermarks import ChunkMarks, mark_order
 from sluice.model.base import ObjectKey
@@ -69,7 +72,7 @@ class Mapper:
                 values = next(read)
                 if isinstance(values, tuple):
                     address = RawAddress(artifact=artifact_key, frame=record.head.frame, index=record.head.index)
-                    rejects.append(_reject(record.head.key, address, values))
+                    rejects.append(_reject(record.head.key, address, values, record.raw))
                     continue
                 file.add(record.head, values)
             elif record.is_gone or held is None:
@@ -105,7 +108,7 @@ class Mapper:
             if found is None:
                 address = RawAddress(artifact=artifact_key, frame=frame, index=index)
                 key, problems = self._identity.problems(raw)
-                rejects.append(_reject(key, address, problems))
+                rejects.append(_reject(key, address, problems, raw))
             else:
                 records.append(found)
 
@@ -119,7 +122,7 @@ def _is_news(record: Identified, held: Remembered | None) -> bool:
     return not record.is_gone and (held is None or held.raw_hash != record.head.raw_hash)
 
 
-def _reject(key: ObjectKey | None, address: RawAddress, problems: Sequence[Problem]) -> Reject:
+def _reject(key: ObjectKey | None, address: RawAddress, problems: Sequence[Problem], raw: Raw) -> Reject:
     return Reject(
         key=key,
         address=address,
@@ -127,3 +130,4 @@ def _reject(key: ObjectKey | None, address: RawAddress, problems: Sequence[Probl
         field=problems[0].field,
         message="; ".join(f"{problem.field}: {problem.message}" if problem.field else problem.message for problem in problems),
     )
+        raw_hash=bytes_hash(raw),

@@ -12,7 +12,8 @@ from sluice.ports.coordination import (
     Webhook,
 )
 from sluice.ports.gates import Gates
-from sluice.ports.run_memory import DeadLetterStore, PointerStore, ReviewStore, RunStore, ShardStore, WatermarkStore
+from sluice.ports.letters import DeadLetterStore, LetterDesk, RedriveStore
+from sluice.ports.run_memory import PointerStore, ReviewStore, RunStore, ShardStore, WatermarkStore
 from sluice.ports.services import Services
 from sluice.ports.supplier import Page, PageRequest, RequestFacts, ShardFinder, ShardQuestion, Source, SourceContext
 from sluice.ports.surroundings import Clock, ConnectionInfo, Connections, DatabaseProbe, Metrics, SpecReader
@@ -55,6 +56,7 @@ __all__ = [
     "RunStore",
     "SealedToken",
     "Services",
+    "LetterDesk",
     "ShardFinder",
     "ShardQuestion",
     "ShardStore",
@@ -64,5 +66,7 @@ __all__ = [
     "Target",
     "Undo",
     "WatermarkStore",
+    "RedriveStore",
+    "Refused",
     "Webhook",
 ]

@@ -5,9 +5,8 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from sluice.model.artifact import ArtifactKind, Pointer
-from sluice.model.base import ObjectKey, ReviewId, RunId, ShardKey, Token
+from sluice.model.base import ReviewId, RunId, ShardKey, Token
 from sluice.model.lifecycle import RunEvent, RunStatus, Step
-from sluice.model.reject import DeadLetter, Reject
 from sluice.model.review import Decision, Review
 from sluice.model.run import Failure, Run
 from sluice.model.shard import Shard, ShardPlan
@@ -128,6 +127,9 @@ class ReviewStore(Protocol):
         """Insert the review; the same id is returned as stored, decision and all. `Fenced` on an older run token.
 
         Reviews that still wait are superseded by it: those of the same run, and those of older runs of the sync that it
+    def named(self, keys: Sequence[str]) -> dict[str, Pointer]:
+        """Return a pointer to each of these artifacts, by key; one that counts no more leads to its bytes, too."""
+
         covers (see `guard.supersession`).
         """
 
@@ -151,22 +153,6 @@ class ReviewStore(Protocol):
 
         Raises `IllegalTransition`, naming the present verdict and whose it is, if the review no longer waits.
         """
-
-
-class DeadLetterStore(Protocol):
-    """Objects that could not be taken in. Each write is `Fenced` on an older token."""
-
-    def record(self, run: Run, shard: Shard, rejects: Sequence[Reject]) -> None:
-        """Open a dead letter for each reject, or count one more attempt of an open one of the same object."""
-
-    def close(self, run: Run, keys: Sequence[ObjectKey]) -> int:
-        """Close the open dead letters of objects of the run's sync that came right; return how many there were.
-
-        A replay, whose data may be old, closes those alone that it has recorded, or the run that it replays.
-        """
-
-    def open_for(self, sync: str, limit: int) -> list[DeadLetter]:
-        """Return open dead letters, newest first."""
 
 
 class WatermarkStore(Protocol):

@@ -8,7 +8,8 @@ from sluice.model.stage import StagePolicy
 from sluice.ports.artifacts import ArtifactStore, ChunkCodec
 from sluice.ports.coordination import AlertStore, CallStore, ProgressStore, Webhook
 from sluice.ports.gates import Gates
-from sluice.ports.run_memory import DeadLetterStore, PointerStore, ReviewStore, RunStore, ShardStore, WatermarkStore
+from sluice.ports.letters import DeadLetterStore, LetterDesk, RedriveStore
+from sluice.ports.run_memory import PointerStore, ReviewStore, RunStore, ShardStore, WatermarkStore
 from sluice.ports.supplier import ShardFinder, Source
 from sluice.ports.surroundings import Clock, Metrics
 from sluice.ports.target import Ledger, Target
@@ -31,6 +32,8 @@ class Services:
     watermarks: WatermarkStore
     progress: ProgressStore
     garbage: GarbageStore
+    redrives: RedriveStore
+    letter_desk: LetterDesk
     artifacts: ArtifactStore
     codec: ChunkCodec
     source: Callable[[SyncSpec, StagePolicy], Source]

@@ -1,6 +1,6 @@
 """The published table and the ledger beside it: read, compared, published."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -155,10 +155,13 @@ class Diffing(Protocol):
     def stage(self, shard: ShardKey, seq: int, rows: bytes) -> None:
         """Copy keys, hashes and versions of one rows artifact (Parquet) into the staging area."""
 
-    def stage_rejected(self, keys: Sequence[ObjectKey]) -> None:
+    def stage_rejected(self, keys: Iterable[ObjectKey]) -> None:
         """Note objects that were delivered but rejected: they are no deletions."""
 
     def compare(self, scope: DiffScope) -> list[tuple[ShardKey, int]]:
+    def leave_out(self, keys: Sequence[ObjectKey]) -> None:
+        """Take objects for not delivered, however often they are staged."""
+
         """Compare what is staged with the ledger, which is not written.
 
         Returns (shard, seq) of the rows artifacts that lack a row the diff needs, since the ledger changed after they were

@@ -12,6 +12,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from sluice.errors import AnswerUnusable, ArtifactCorrupt, NotFound, StateUnreadable
+from sluice.mapping.reject_lines import read
 from sluice.mapping.traces import Place, Record, Values, image_in, place_in, record_at, record_in, row_in
 from sluice.model.artifact import ArtifactKind, Pointer
 from sluice.model.base import ObjectKey, ReviewId, RunId, ShardKey
@@ -150,7 +151,7 @@ class _Following:
         """Return the supplier's bytes, and why they could not be taken in."""
         for pointer in self._pointers(ArtifactKind.REJECTS, _REJECT):
             with self._losing(_REJECT):
-                for reject in map(Reject.model_validate_json, self._bytes(pointer).splitlines()):
+                for reject in read(self._bytes(pointer)):
                     if reject.key == self.key:
                         return self._rejected(reject), reject.message
         return None, None

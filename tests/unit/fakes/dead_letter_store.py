@@ -1,9 +1,12 @@
 """Dead letters in memory."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Any
 
-from sluice.model.base import ObjectKey
-from sluice.model.reject import DeadLetter, DeadLetterStatus, Reject
+from sluice.model.artifact import ArtifactKind
+from sluice.model.base import ObjectKey, RunId
+from sluice.model.reject import Cause, DeadLetter, DeadLetterRest, DeadLetterStatus, Reject, Sighting, Standing
 from sluice.model.run import Run
 from sluice.model.shard import Shard
 from tests.unit.fakes.memory import Memory
@@ -12,54 +15,72 @@ from tests.unit.fakes.memory import Memory
 class MemoryDeadLetterStore:
     """The port `DeadLetterStore`."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: Memory, most: int = 1_000) -> None:
         self._memory = memory
+        self._most = most
 
-    def record(self, run: Run, shard: Shard, rejects: Sequence[Reject]) -> None:
-        """Open a dead letter for each object, or count one more delivery of it."""
-        now = self._memory.clock.now()
-        last = {reject.key or reject.address: reject for reject in rejects}
+    def record(self, run: Run, shard: Shard, rejects: Iterable[Reject], artifact: str) -> None:
+        """Open a dead letter for each object as long as its cause has room, or count one more delivery of it."""
+        last = {reject.identity: (line, reject) for line, reject in enumerate(rejects)}
+        left: list[tuple[int, Reject]] = []
         with self._memory.lock:
             self._memory.still_shard(run.id, shard.key, shard.token)
-            for reject in last.values():
-                index = self._index(run.sync, reject)
-                if index is None:
-                    self._memory.dead_letters.append(
-                        DeadLetter(
-                            id=len(self._memory.dead_letters) + 1,
-                            sync=run.sync,
-                            run=run.id,
-                            shard=shard.key,
-                            reject=reject,
-                            attempts=1,
-                            status=DeadLetterStatus.OPEN,
-                            first_seen=now,
-                            last_seen=now,
-                        )
-                    )
+            noted = {(rest.raw_artifact, rest.cause) for rest in self._memory.rest.values() if rest.artifact == artifact}
+            for line, reject in sorted(last.values(), key=lambda entry: entry[0]):
+                if self._count_again(run, shard, reject) or (reject.address.artifact, reject.cause) in noted:
                     continue
-                held = self._memory.dead_letters[index]
-                if held.reject.address != reject.address:
-                    again = {
-                        "run": run.id,
-                        "shard": shard.key,
-                        "reject": reject,
-                        "attempts": held.attempts + 1,
-                        "last_seen": now,
-                    }
-                    self._memory.dead_letters[index] = held.model_copy(update=again)
+                if len(self._open(run.sync, reject.cause)) < self._most:
+                    self._memory.dead_letters.append(self._letter(run, shard, reject))
+                else:
+                    left.append((line, reject))
+            self._note_rest(run, shard, artifact, left)
+
+    def open_keys(self, sync: str) -> set[ObjectKey]:
+        """Return the objects that have an open letter."""
+        return {letter.reject.key for letter in self._memory.dead_letters if _is_open(letter, sync) and letter.reject.key}
 
     def close(self, run: Run, keys: Sequence[ObjectKey]) -> int:
         """Close the open dead letters of objects that came right."""
-        closed = 0
-        with self._memory.lock:
-            self._memory.still_run(run.id, run.token)
-            for index, letter in enumerate(self._memory.dead_letters):
-                is_known = run.replays is None or letter.run in (run.replays, run.id)
-                if _is_open(letter, run.sync) and letter.reject.key in keys and is_known:
-                    self._memory.dead_letters[index] = letter.model_copy(update={"status": DeadLetterStatus.CLOSED})
-                    closed += 1
-        return closed
+        self._memory.still_run(run.id, run.token)
+        return self._end(
+            run,
+            lambda letter: letter.reject.key in keys and (run.replays is None or letter.run in (run.replays, run.id)),
+        )
+
+    def close_absent(self, run: Run) -> int:
+        """Close what the run has not met."""
+        self._memory.still_run(run.id, run.token)
+        own = self._own(run.id, ArtifactKind.RAW)
+        rejects = self._own(run.id, ArtifactKind.REJECTS)
+        for rest in list(self._memory.rest.values()):
+            is_before = rest.sync == run.sync and rest.status is DeadLetterStatus.OPEN and rest.seen_at < run.created_at
+            if is_before and rest.artifact not in rejects:
+                del self._memory.rest[rest.id]
+        why = "a run that saw all there is did not meet it"
+        return self._end(
+            run,
+            lambda letter: letter.last_seen < run.created_at and letter.reject.address.artifact not in own,
+            reason=why,
+        )
+
+    def rest(self, sync: str) -> list[DeadLetterRest]:
+        """Return what has no letter of its own."""
+        return [rest for _, rest in sorted(self._memory.rest.items()) if rest.sync == sync]
+
+    def settle(self, run: Run, seen: Iterable[Sighting], standing: Iterable[Standing]) -> None:
+        """Take out of the rest what was seen again."""
+        sightings = {sighting.identity: sighting for sighting in seen}
+        stands = [stand for stand in standing if stand.identity in sightings]
+        self._memory.still_run(run.id, run.token)
+        for stand in stands:
+            rest, sighting = self._memory.rest.get(stand.rest), sightings[stand.identity]
+            if rest is None:
+                continue
+            if rest.status is DeadLetterStatus.OPEN:
+                if run.replays is None or rest.run in (run.replays, run.id):
+                    self._take_out(rest, {stand.line})
+            elif sighting.raw_hash == stand.raw_hash and sighting.line is not None:
+                self._give_up(sighting)
 
     def open_for(self, sync: str, limit: int) -> list[DeadLetter]:
         """Return open dead letters, newest first."""
@@ -67,12 +88,123 @@ class MemoryDeadLetterStore:
             found = [letter for letter in self._memory.dead_letters if _is_open(letter, sync)]
         return sorted(found, key=lambda letter: (letter.last_seen, letter.id), reverse=True)[:limit]
 
-    def _index(self, sync: str, reject: Reject) -> int | None:
-        identity = reject.key or reject.address
+    def _count_again(self, run: Run, shard: Shard, reject: Reject) -> bool:
+        """Count another delivery of an object that has a letter; False if it has none."""
+        index = self._index(run.sync, reject)
+        if index is None:
+            return False
+        held, version = self._memory.dead_letters[index], shard.transformer_version or run.transformer_version
+        is_given_up = held.status is DeadLetterStatus.DISCARDED
+        if held.reject.address != reject.address or (not is_given_up and held.transformer_version != version):
+            again: dict[str, Any] = {
+                "run": run.id,
+                "shard": shard.key,
+                "reject": reject,
+                "attempts": held.attempts + 1,
+                "last_seen": self._memory.clock.now(),
+                "redriven_by": None,
+                "transformer_version": version,
+            }
+            self._memory.dead_letters[index] = held.model_copy(update=again)
+            if held.redriven_by != run.id:
+                self._memory.delivered[held.id] = run.created_at
+        return True
+
+    def _letter(self, run: Run, shard: Shard, reject: Reject) -> DeadLetter:
+        now = self._memory.clock.now()
+        number = len(self._memory.dead_letters) + 1
+        self._memory.delivered[number] = run.created_at
+        return DeadLetter(
+            id=number,
+            sync=run.sync,
+            run=run.id,
+            shard=shard.key,
+            reject=reject,
+            transformer_version=shard.transformer_version or run.transformer_version,
+            attempts=1,
+            status=DeadLetterStatus.OPEN,
+            first_seen=now,
+            last_seen=now,
+        )
+
+    def _note_rest(self, run: Run, shard: Shard, artifact: str, left: list[tuple[int, Reject]]) -> None:
+        def place(entry: tuple[int, Reject]) -> tuple[str, str]:
+            return (str(entry[1].cause), entry[1].address.artifact)
+
+        for _, entries in groupby(sorted(left, key=place), key=place):
+            lines = list(entries)
+            number = max(self._memory.rest, default=0) + 1
+            self._memory.rest[number] = DeadLetterRest(
+                id=number,
+                sync=run.sync,
+                cause=lines[0][1].cause,
+                message=min(reject.message for _, reject in lines),
+                run=run.id,
+                shard=shard.key,
+                artifact=artifact,
+                raw_artifact=lines[0][1].address.artifact,
+                lines=spans(line for line, _ in lines),
+                status=DeadLetterStatus.OPEN,
+                seen_at=self._memory.clock.now(),
+            )
+
+    def _take_out(self, rest: DeadLetterRest, lines: set[int]) -> None:
+        left = spans(line for start, end in rest.lines for line in range(start, end) if line not in lines)
+        if left:
+            self._memory.rest[rest.id] = rest.model_copy(update={"lines": left})
+        else:
+            del self._memory.rest[rest.id]
+
+    def _give_up(self, sighting: Sighting) -> None:
         for index, letter in enumerate(self._memory.dead_letters):
-            if _is_open(letter, sync) and (letter.reject.key or letter.reject.address) == identity:
-                return index
-        return None
+            if letter.reject.address == sighting.address and letter.status is DeadLetterStatus.OPEN:
+                gone = {"status": DeadLetterStatus.DISCARDED, "ended_at": self._memory.clock.now()}
+                self._memory.dead_letters[index] = letter.model_copy(update=gone)
+        for rest in list(self._memory.rest.values()):
+            if rest.artifact == sighting.artifact and rest.status is DeadLetterStatus.OPEN and sighting.line is not None:
+                self._take_out(rest, {sighting.line})
+
+    def _end(self, run: Run, is_meant: Any, **facts: Any) -> int:
+        ended = 0
+        with self._memory.lock:
+            for index, letter in enumerate(self._memory.dead_letters):
+                if _is_open(letter, run.sync) and is_meant(letter):
+                    closed = {"status": DeadLetterStatus.CLOSED, "ended_by": run.id, "ended_at": self._memory.clock.now()}
+                    self._memory.dead_letters[index] = letter.model_copy(update={**closed, **facts})
+                    ended += 1
+        return ended
+
+    def _own(self, run: RunId, kind: ArtifactKind) -> set[str]:
+        return {pointer.key for ref, pointer in self._memory.pointers.items() if ref.run == run and ref.kind is kind}
+
+    def _open(self, sync: str, cause: Cause) -> list[DeadLetter]:
+        return [letter for letter in self._memory.dead_letters if _is_open(letter, sync) and letter.reject.cause == cause]
+
+    def _index(self, sync: str, reject: Reject) -> int | None:
+        """Return where the letter of an object stands: one that was discarded, if the bytes are the same, else the open one."""
+        found = [
+            (letter.status is DeadLetterStatus.OPEN, index)
+            for index, letter in enumerate(self._memory.dead_letters)
+            if letter.sync == sync and letter.reject.identity == reject.identity and _counts(letter, reject)
+        ]
+        return min(found)[1] if found else None
+
+
+def spans(lines: Iterable[int]) -> tuple[tuple[int, int], ...]:
+    """Return lines as the spans that they are."""
+    found: list[tuple[int, int]] = []
+    for line in sorted(lines):
+        if found and found[-1][1] == line:
+            found[-1] = (found[-1][0], line + 1)
+        else:
+            found.append((line, line + 1))
+    return tuple(found)
+
+
+def _counts(letter: DeadLetter, reject: Reject) -> bool:
+    if letter.status is DeadLetterStatus.DISCARDED:
+        return letter.reject.raw_hash is not None and letter.reject.raw_hash == reject.raw_hash
+    return letter.status is DeadLetterStatus.OPEN
 
 
 def _is_open(letter: DeadLetter, sync: str) -> bool:

@@ -1,5 +1,7 @@
 """Pointers in memory."""
 
+from collections.abc import Sequence
+
 from sluice.model.artifact import ArtifactKind, Pointer
 from sluice.model.base import RunId, ShardKey, Token
 from tests.unit.fakes.memory import Memory
@@ -31,3 +33,8 @@ class MemoryPointerStore:
                 if (ref.run, ref.kind) == (run, kind) and (shard is None or ref.shard == shard)
             ]
         return sorted(found, key=lambda pointer: (pointer.ref.shard or "", pointer.ref.seq, pointer.ref.variant))
+
+    def named(self, keys: Sequence[str]) -> dict[str, Pointer]:
+        """Return a pointer to each of these artifacts."""
+        with self._memory.lock:
+            return {pointer.key: pointer for pointer in self._memory.pointers.values() if pointer.key in keys}

@@ -1,7 +1,7 @@
 """A `Target` in memory: a table with its ledger, compared and published object by object."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -104,14 +104,18 @@ class MemoryDiffing:
     target: MemoryTarget
     staged: dict[Place, list[dict[str, Any]]] = field(default_factory=dict)
     rejected: set[ObjectKey] = field(default_factory=set)
+    left_out: set[ObjectKey] = field(default_factory=set)
     compared: dict[ObjectKey, dict[str, Any]] = field(default_factory=dict)
 
     def stage(self, shard: ShardKey, seq: int, rows: bytes) -> None:
         assert (shard, seq) not in self.staged, "what is staged twice counts twice"
         self.staged[shard, seq] = _read(rows)
 
-    def stage_rejected(self, keys: Sequence[ObjectKey]) -> None:
+    def stage_rejected(self, keys: Iterable[ObjectKey]) -> None:
         self.rejected.update(keys)
+
+    def leave_out(self, keys: Sequence[ObjectKey]) -> None:
+        self.left_out.update(keys)
 
     def unstage(self, shard: ShardKey, seq: int) -> None:
         del self.staged[shard, seq]
@@ -122,6 +126,8 @@ class MemoryDiffing:
         self.compared = {}
         for (shard, seq), chunk in sorted(self.staged.items()):
             for row in chunk:
+                if row[rows.KEY] in self.left_out:
+                    continue
                 outcome = _outcome(row, held.get(row[rows.KEY]), scope)
                 self.compared[row[rows.KEY]] = {"outcome": outcome, "shard": shard, "seq": seq, "mapped": row[rows.MAPPED]}
         for key in self.rejected - set(self.compared):

@@ -228,7 +228,7 @@ def test_a_publication_of_another_request_is_only_a_queue() -> None:
         target.fence = memory.next_token()
 
     target.meanwhile = another_publishes
-    bench.services.dead_letters.record(memory.runs[RUN], bench.workshop.shard(), [a_reject("in north")])
+    bench.services.dead_letters.record(memory.runs[RUN], bench.workshop.shard(), [a_reject("in north")], "rejects-0")
     with capture_logs() as logs:
         assert bench.publish() is not None
     assert [entry["event"] for entry in logs].count(log_events.FENCE_RAISED) == 1

@@ -17,12 +17,12 @@ from sluice.flow.fetcher import fetch
 from sluice.flow.sharder import plan_shards
 from sluice.flow.transformer import transform
 from sluice.mapping.mapper import Mapper
+from sluice.mapping.reject_lines import read
 from sluice.model import rows
 from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
 from sluice.model.base import ObjectKey, ShardKey
 from sluice.model.ledger import LedgerObject, ObjectState, Remembered
 from sluice.model.lifecycle import RunEvent, RunStatus, ShardStatus
-from sluice.model.reject import Reject
 from sluice.model.run import Failure
 from sluice.model.shard import Shard
 from sluice.model.stage import StagePolicy
@@ -113,8 +113,7 @@ def test_rejects_become_an_artifact_and_dead_letters() -> None:
     assert bench.keys() == [["a"]]
     (pointer,) = bench.pointers(ArtifactKind.REJECTS)
     assert (pointer.ref.seq, pointer.records) == (0, 2)
-    lines = bench.workshop.artifacts.get(pointer).splitlines()
-    rejects = [Reject.model_validate_json(line) for line in lines]
+    rejects = list(read(bench.workshop.artifacts.get(pointer)))
     (raw,) = bench.pointers(ArtifactKind.RAW)
     assert pointer.ref.variant == f"v1-{raw.ref.variant}"
     assert [(reject.key, reject.field, reject.address.index) for reject in rejects] == [("b", "updated_at", 1), (None, "id", 2)]

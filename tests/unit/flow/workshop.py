@@ -28,12 +28,14 @@ from tests.unit.fakes.dead_letter_store import MemoryDeadLetterStore
 from tests.unit.fakes.garbage_store import MemoryGarbageStore
 from tests.unit.fakes.gates import MemoryGates
 from tests.unit.fakes.ledger import MemoryLedger
+from tests.unit.fakes.letter_desk import MemoryLetterDesk
 from tests.unit.fakes.memory import Memory
 from tests.unit.fakes.metrics import MemoryMetrics
 from tests.unit.fakes.pointer_store import MemoryPointerStore
 from tests.unit.fakes.progress_store import MemoryProgressStore
 from tests.unit.fakes.rebuild_store import MemoryRebuildStore
 from tests.unit.fakes.redo_store import MemoryRedoStore
+from tests.unit.fakes.redrive_store import MemoryRedriveStore
 from tests.unit.fakes.review_store import MemoryReviewStore
 from tests.unit.fakes.run_store import MemoryRunStore
 from tests.unit.fakes.shard_finder import ListedShardFinder
@@ -113,6 +115,8 @@ class Workshop:
             garbage=MemoryGarbageStore(self.memory),
             dead_letters=MemoryDeadLetterStore(self.memory),
             watermarks=MemoryWatermarkStore(self.memory),
+            redrives=MemoryRedriveStore(self.memory),
+            letter_desk=MemoryLetterDesk(self.memory),
             artifacts=self.artifacts,
             codec=self.codec,
             source=lambda _spec, _policy: self.supplier,

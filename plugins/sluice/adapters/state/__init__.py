@@ -6,11 +6,13 @@ from sluice.adapters.state.breakers import PostgresBreakerStore
 from sluice.adapters.state.calls import PostgresCallStore
 from sluice.adapters.state.dead_letters import PostgresDeadLetterStore
 from sluice.adapters.state.garbage import PostgresGarbageStore
+from sluice.adapters.state.letter_desk import PostgresLetterDesk
 from sluice.adapters.state.pointers import PostgresPointerStore
 from sluice.adapters.state.progress import PostgresProgressStore
 from sluice.adapters.state.rates import PostgresRateStore
 from sluice.adapters.state.rebuilds import PostgresRebuildStore
 from sluice.adapters.state.redos import PostgresRedoStore
+from sluice.adapters.state.redrives import PostgresRedriveStore
 from sluice.adapters.state.reviews import PostgresReviewStore
 from sluice.adapters.state.runs import PostgresRunStore
 from sluice.adapters.state.shards import PostgresShardStore
@@ -23,11 +25,13 @@ __all__ = [
     "PostgresCallStore",
     "PostgresDeadLetterStore",
     "PostgresGarbageStore",
+    "PostgresLetterDesk",
     "PostgresPointerStore",
     "PostgresProgressStore",
     "PostgresRateStore",
     "PostgresRebuildStore",
     "PostgresRedoStore",
+    "PostgresRedriveStore",
     "PostgresReviewStore",
     "PostgresRunStore",
     "PostgresShardStore",

@@ -24,3 +24,7 @@ order by coalesce(shard, ''), seq, variant
 select * from sluice_state.artifact
 where run = %(run)s and kind = %(kind)s and coalesce(shard, '') = %(shard)s and superseded_at is null
 order by seq, variant
+
+-- name: named
+-- The newest pointer to each of some artifacts, whether it counts still or not.
+select distinct on (key) * from sluice_state.artifact where key = any(%(keys)s) order by key, superseded_at desc nulls first, id desc

@@ -1,45 +1,247 @@
--- name: record
--- Open a dead letter for each object, or count one more delivery of it; the same delivery again changes nothing.
-insert into sluice_state.dead_letter as held (
-    sync, object_key, run, shard, raw_artifact, raw_frame, raw_index, error, field, message
-)
-select %(sync)s, met.object_key, %(run)s, %(shard)s, met.raw_artifact, met.raw_frame, met.raw_index, met.error, met.field,
-    met.message
-from jsonb_to_recordset(%(rejects)s) as met (
-    object_key text, raw_artifact text, raw_frame integer, raw_index integer, error text, field text, message text
-)
-order by met.object_key collate "C"
-on conflict (sync, object_key) where status = 'open' and object_key is not null do update set
-    run = excluded.run,
-    shard = excluded.shard,
-    raw_artifact = excluded.raw_artifact,
-    raw_frame = excluded.raw_frame,
-    raw_index = excluded.raw_index,
-    error = excluded.error,
-    field = excluded.field,
-    message = excluded.message,
-    attempts = held.attempts + 1,
-    last_seen = greatest(held.last_seen, excluded.last_seen)
-where (held.raw_artifact, held.raw_frame, held.raw_index)
-    is distinct from (excluded.raw_artifact, excluded.raw_frame, excluded.raw_index)
+-- name: create_met
+-- What a chunk could not take in, line by line of its rejects artifact; it ends with the transaction.
+create temporary table met (
+    line integer primary key,
+    identity text not null,
+    object_key text collate "C",
+    raw_hash bytea,
+    raw_artifact text not null,
+    raw_frame integer not null,
+    raw_index integer not null,
+    error text not null,
+    field text,
+    message text not null
+) on commit drop
 
--- name: record_without_key
--- Open a dead letter for each object whose key could not be read; only the address of its bytes tells one from another.
-insert into sluice_state.dead_letter (sync, run, shard, raw_artifact, raw_frame, raw_index, error, field, message)
-select %(sync)s, %(run)s, %(shard)s, met.raw_artifact, met.raw_frame, met.raw_index, met.error, met.field, met.message
-from jsonb_to_recordset(%(rejects)s) as met (
-    raw_artifact text, raw_frame integer, raw_index integer, error text, field text, message text
+-- name: copy_met
+-- Take in many at once.
+copy met (line, identity, object_key, raw_hash, raw_artifact, raw_frame, raw_index, error, field, message) from stdin
+
+-- name: keep_last
+-- Of several rejects of one object the last stands, as its later delivery does.
+delete from met where line not in (select max(line) from met group by identity)
+
+-- name: delivered
+-- When what a run has not taken in was fetched from the supplier: before the run, if it asks no supplier itself.
+select coalesce(
+    (select created_at from sluice_state.run where id = %(replays)s),
+    (select min(delivered_at) from sluice_state.dead_letter_rest where redriven_by = %(run)s),
+    %(began)s
+) as at
+
+-- name: hold_sync
+-- Let one writer at a time count the letters of a sync, until this transaction ends.
+select pg_advisory_xact_lock(hashtextextended('sluice.dead_letter ' || %(sync)s, 0))
+
+-- name: stay_discarded
+-- What a person has given up stays so as long as its bytes stay the same; that it came again is counted.
+with stands as (
+    select held.id, met.* from met join sluice_state.dead_letter as held
+        on held.sync = %(sync)s and held.status = 'discarded' and held.raw_hash = met.raw_hash
+        and held.object_key is not distinct from met.object_key
 )
-order by met.raw_artifact, met.raw_frame, met.raw_index
-on conflict (sync, raw_artifact, raw_frame, raw_index) where status = 'open' and object_key is null do nothing
+update sluice_state.dead_letter as held set
+    run = %(run)s,
+    shard = %(shard)s,
+    raw_artifact = stands.raw_artifact,
+    raw_frame = stands.raw_frame,
+    raw_index = stands.raw_index,
+    attempts = held.attempts + 1,
+    last_seen = greatest(held.last_seen, now())
+from stands
+where held.id = stands.id and (held.raw_artifact, held.raw_frame, held.raw_index)
+    is distinct from (stands.raw_artifact, stands.raw_frame, stands.raw_index)
+
+-- name: leave_discarded
+-- What was given up opens no letter.
+delete from met using sluice_state.dead_letter as held
+where held.sync = %(sync)s and held.status = 'discarded' and held.raw_hash = met.raw_hash
+    and held.object_key is not distinct from met.object_key
+
+-- name: count_again
+-- One more attempt of objects that have an open letter: another delivery, or the same one under another version.
+-- The same again changes nothing. Objects without a key are known by their bytes; those that an older release has met, by the
+-- address of these alone.
+with again as (
+    select held.id, met.* from met join sluice_state.dead_letter as held
+        on held.sync = %(sync)s and held.status = 'open' and held.object_key = met.object_key
+    union all
+    select held.id, met.* from met join sluice_state.dead_letter as held
+        on held.sync = %(sync)s and held.status = 'open' and held.object_key is null and held.raw_hash = met.raw_hash
+    where met.object_key is null
+)
+update sluice_state.dead_letter as held set
+    run = %(run)s,
+    shard = %(shard)s,
+    raw_artifact = again.raw_artifact,
+    raw_frame = again.raw_frame,
+    raw_index = again.raw_index,
+    raw_hash = again.raw_hash,
+    transformer_version = %(transformer_version)s,
+    delivered_at = case when held.redriven_by = %(run)s then held.delivered_at else %(delivered_at)s end,
+    error = again.error,
+    field = again.field,
+    message = again.message,
+    redriven_by = null,
+    attempts = held.attempts + 1,
+    last_seen = greatest(held.last_seen, now())
+from again
+where held.id = again.id
+    and (held.raw_artifact, held.raw_frame, held.raw_index, coalesce(held.transformer_version, %(transformer_version)s))
+    is distinct from (again.raw_artifact, again.raw_frame, again.raw_index, %(transformer_version)s)
+
+-- name: leave_known
+-- What has an open letter by now needs no other.
+delete from met where
+    (object_key is not null and exists (
+        select from sluice_state.dead_letter as held
+        where held.sync = %(sync)s and held.status = 'open' and held.object_key = met.object_key
+    ))
+    or (object_key is null and exists (
+        select from sluice_state.dead_letter as held
+        where held.sync = %(sync)s and held.status = 'open' and held.object_key is null and held.raw_hash = met.raw_hash
+    ))
+    or (object_key is null and exists (
+        select from sluice_state.dead_letter as held
+        where held.sync = %(sync)s and held.status = 'open' and held.object_key is null
+            and (held.raw_artifact, held.raw_frame, held.raw_index) = (met.raw_artifact, met.raw_frame, met.raw_index)
+    ))
+
+-- name: leave_recorded
+-- What this artifact has brought to the rest of its cause before is there, or is settled since.
+delete from met using sluice_state.dead_letter_rest as rest
+where rest.artifact = %(artifact)s and rest.raw_artifact = met.raw_artifact
+    and rest.error = met.error and rest.field is not distinct from met.field
+
+-- name: open_letters
+-- Open letters, as long as their cause has room.
+insert into sluice_state.dead_letter (
+    sync, object_key, run, shard, raw_artifact, raw_frame, raw_index, raw_hash, transformer_version, delivered_at,
+    error, field, message
+)
+select %(sync)s, met.object_key, %(run)s, %(shard)s, met.raw_artifact, met.raw_frame, met.raw_index, met.raw_hash,
+    %(transformer_version)s, %(delivered_at)s, met.error, met.field, met.message
+from (select *, row_number() over (partition by error, field order by line) as place from met) as met
+left join (
+    select error, field, count(*) as letters from sluice_state.dead_letter
+    where sync = %(sync)s and status = 'open' group by error, field
+) as held on held.error = met.error and held.field is not distinct from met.field
+where met.place + coalesce(held.letters, 0) <= %(most)s
+order by met.line
+
+-- name: note_rest
+-- Let the others stand where they are, in the artifact.
+insert into sluice_state.dead_letter_rest (
+    sync, error, field, message, run, shard, artifact, raw_artifact, transformer_version, delivered_at, lines
+)
+select %(sync)s, error, field, min(message), %(run)s, %(shard)s, %(artifact)s, raw_artifact, %(transformer_version)s,
+    %(delivered_at)s, range_agg(int4range(line, line + 1))
+from met group by error, field, raw_artifact order by error, field, raw_artifact
+on conflict do nothing
 
 -- name: close
--- Close the open dead letters of some objects; a replay closes those alone that it or the run it replays has opened.
-update sluice_state.dead_letter set status = 'closed'
+-- Close the open letters of objects that came right; a replay closes those alone that it or the run it replays has opened.
+update sluice_state.dead_letter set status = 'closed', ended_at = now(), ended_by = %(run)s
 where sync = %(sync)s and status = 'open' and object_key = any(%(keys)s)
     and (%(replays)s::text is null or run in (%(replays)s, %(run)s))
+
+-- name: close_absent
+-- Close the open letters of what a run that has seen all there is has not met: neither in a chunk of its own, nor of the run
+-- it has taken them over from.
+update sluice_state.dead_letter as held set
+    status = 'closed', ended_at = now(), ended_by = %(run)s, reason = 'a run that saw all there is did not meet it'
+where held.sync = %(sync)s and held.status = 'open' and held.last_seen < %(began)s
+    and not exists (
+        select from sluice_state.artifact
+        where artifact.key = held.raw_artifact and artifact.run = %(run)s and artifact.kind = 'raw'
+    )
+
+-- name: drop_absent_rest
+-- What a run that has seen all there is has not met stands no longer among the rest of its cause.
+delete from sluice_state.dead_letter_rest as rest
+where rest.sync = %(sync)s and rest.status = 'open' and rest.seen_at < %(began)s
+    and not exists (
+        select from sluice_state.artifact
+        where artifact.key = rest.artifact and artifact.run = %(run)s and artifact.kind = 'rejects'
+    )
 
 -- name: open_for
 -- Open dead letters of a sync, newest first.
 select * from sluice_state.dead_letter
 where sync = %(sync)s and status = 'open' order by last_seen desc, id desc limit %(limit)s
+
+-- name: open_keys
+-- The objects that have an open letter.
+select object_key from sluice_state.dead_letter where sync = %(sync)s and status = 'open' and object_key is not null
+
+-- name: rest_of
+-- What has no letter of its own, oldest first.
+select * from sluice_state.dead_letter_rest where sync = %(sync)s order by id
+
+-- name: create_settling
+-- Objects that came again, and where objects of the rest stand; both end with the transaction.
+create temporary table seen (
+    identity text not null,
+    raw_hash bytea,
+    artifact text,
+    line integer,
+    raw_artifact text,
+    raw_frame integer,
+    raw_index integer
+) on commit drop;
+create temporary table standing (
+    rest bigint not null,
+    line integer not null,
+    identity text not null,
+    raw_hash bytea
+) on commit drop
+
+-- name: copy_seen
+-- Take in many at once.
+copy seen (identity, raw_hash, artifact, line, raw_artifact, raw_frame, raw_index) from stdin
+
+-- name: copy_standing
+-- Take in many at once.
+copy standing (rest, line, identity, raw_hash) from stdin
+
+-- name: settle
+-- Take out of the rest what came again, be it right or wrong: what is wrong is counted where it came last.
+-- A replay, whose data may be old, takes out what it or the run it replays has brought.
+with gone as (
+    select standing.rest, range_agg(int4range(standing.line, standing.line + 1)) as lines
+    from standing join (select distinct identity from seen) as seen using (identity)
+    join sluice_state.dead_letter_rest as rest on rest.id = standing.rest and rest.status = 'open'
+        and (%(replays)s::text is null or rest.run in (%(replays)s, %(run)s))
+    group by standing.rest
+), left_over as (
+    select rest.id, rest.lines - gone.lines as lines from gone join sluice_state.dead_letter_rest as rest on rest.id = gone.rest
+), emptied as (
+    delete from sluice_state.dead_letter_rest as rest using left_over
+    where rest.id = left_over.id and isempty(left_over.lines)
+)
+update sluice_state.dead_letter_rest as rest set lines = left_over.lines
+from left_over where rest.id = left_over.id and not isempty(left_over.lines)
+
+-- name: give_up_again
+-- What was discarded among the rest stays so as long as its bytes stay the same: its new letter goes the same way.
+update sluice_state.dead_letter as held set status = 'discarded', ended_at = rest.ended_at, ended_by = rest.ended_by, reason = rest.reason
+from seen
+join standing on standing.identity = seen.identity and standing.raw_hash = seen.raw_hash
+join sluice_state.dead_letter_rest as rest on rest.id = standing.rest and rest.status = 'discarded'
+where held.sync = %(sync)s and held.status = 'open'
+    and (held.raw_artifact, held.raw_frame, held.raw_index) = (seen.raw_artifact, seen.raw_frame, seen.raw_index)
+
+-- name: leave_given_up
+-- What was discarded among the rest stays so: it is no more among the rest that is open.
+with gone as (
+    select own.id, own.lines - range_agg(int4range(seen.line, seen.line + 1)) as lines
+    from seen
+    join standing on standing.identity = seen.identity and standing.raw_hash = seen.raw_hash
+    join sluice_state.dead_letter_rest as rest on rest.id = standing.rest and rest.status = 'discarded'
+    join sluice_state.dead_letter_rest as own on own.artifact = seen.artifact and own.status = 'open'
+        and own.lines @> seen.line
+    group by own.id, own.lines
+), emptied as (
+    delete from sluice_state.dead_letter_rest as own using gone where own.id = gone.id and isempty(gone.lines)
+)
+update sluice_state.dead_letter_rest as own set lines = gone.lines from gone where own.id = gone.id and not isempty(gone.lines)

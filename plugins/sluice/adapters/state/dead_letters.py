@@ -1,41 +1,68 @@
-"""Objects that could not be taken in: `sluice_state.dead_letter` behind the port `DeadLetterStore`."""
+"""Objects that could not be taken in: `sluice_state.dead_letter`, and the rest beside it, behind the port `DeadLetterStore`.
 
-from collections.abc import Sequence
+Of a cause at most `MOST_LETTERS` objects have an open letter, for people to read; the others are lines of rejects artifacts.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any, Final
 
+import psycopg
 from psycopg.rows import DictRow
-from psycopg.types.json import Jsonb
 
 from sluice.adapters.postgres import Transactions
 from sluice.adapters.queries import Queries
 from sluice.adapters.state import flights
 from sluice.adapters.state.columns import storable
-from sluice.model.base import ObjectKey, RunId, ShardKey
-from sluice.model.reject import DeadLetter, DeadLetterStatus, RawAddress, Reject
-from sluice.model.run import Run
+from sluice.adapters.state.letter_rows import dead_letter_from_row, hash_bytes, rest_from_row
+from sluice.model.base import ObjectKey
+from sluice.model.reject import DeadLetter, DeadLetterRest, Reject, Sighting, Standing
+from sluice.model.run import Mode, Run
 from sluice.model.shard import Shard
 
+MOST_LETTERS: Final = 1_000
+"""Open letters of one sync and cause."""
+
 _SQL: Final = Queries(__package__, "dead_letter.sql")
+
+Connection = psycopg.Connection[DictRow]
 
 
 class PostgresDeadLetterStore:
     """Dead letters in Postgres."""
 
-    def __init__(self, database: Transactions) -> None:
+    def __init__(self, database: Transactions, most: int = MOST_LETTERS) -> None:
+        """Open at most so many letters of one sync and cause."""
         self._database = database
+        self._most = most
 
-    def record(self, run: Run, shard: Shard, rejects: Sequence[Reject]) -> None:
+    def record(self, run: Run, shard: Shard, rejects: Iterable[Reject], artifact: str) -> None:
         """Open a dead letter for each reject, or count one more attempt; the same delivery again changes nothing.
 
         Of several rejects of one object the last stands, as its later delivery does.
         """
-        keyed = {reject.key: _columns(reject) for reject in rejects if reject.key is not None}
-        without_key = {reject.address: _columns(reject) for reject in rejects if reject.key is None}
-        place = {"sync": run.sync, "run": run.id, "shard": shard.key}
+        facts = {
+            "sync": run.sync,
+            "run": run.id,
+            "shard": shard.key,
+            "artifact": artifact,
+            "transformer_version": shard.transformer_version or run.transformer_version,
+            "most": self._most,
+        }
         with self._database.transaction() as connection:
             flights.still_shard(connection, run.id, shard.key, shard.token)
-            connection.execute(_SQL["record"], {**place, "rejects": Jsonb(list(keyed.values()))})
-            connection.execute(_SQL["record_without_key"], {**place, "rejects": Jsonb(list(without_key.values()))})
+            facts["delivered_at"] = _delivered_at(connection, run)
+            connection.execute(_SQL["create_met"])
+            _copy(connection, "copy_met", (_met(line, reject) for line, reject in enumerate(rejects)))
+            for query in ("hold_sync", "keep_last", "stay_discarded", "leave_discarded", "count_again", "leave_known"):
+                connection.execute(_SQL[query], facts)
+            for query in ("leave_recorded", "open_letters", "leave_known", "note_rest"):
+                connection.execute(_SQL[query], facts)
+
+    def open_keys(self, sync: str) -> set[ObjectKey]:
+        """Return the objects that have an open letter."""
+        with self._database.transaction() as connection:
+            return {ObjectKey(row["object_key"]) for row in connection.execute(_SQL["open_keys"], {"sync": sync})}
 
     def close(self, run: Run, keys: Sequence[ObjectKey]) -> int:
         """Close the open dead letters of objects that came right; return how many there were."""
@@ -44,6 +71,30 @@ class PostgresDeadLetterStore:
             facts = {"sync": run.sync, "run": run.id, "replays": run.replays, "keys": [storable(key) for key in keys]}
             return connection.execute(_SQL["close"], facts).rowcount
 
+    def close_absent(self, run: Run) -> int:
+        """Close what a run that has seen all there is has not met; return how many letters there were."""
+        with self._database.transaction() as connection:
+            flights.still_run(connection, run.id, run.token)
+            facts = {"sync": run.sync, "run": run.id, "began": run.created_at}
+            connection.execute(_SQL["drop_absent_rest"], facts)
+            return connection.execute(_SQL["close_absent"], facts).rowcount
+
+    def rest(self, sync: str) -> list[DeadLetterRest]:
+        """Return what has no letter of its own, what was discarded of it included."""
+        with self._database.transaction() as connection:
+            return [rest_from_row(row) for row in connection.execute(_SQL["rest_of"], {"sync": sync})]
+
+    def settle(self, run: Run, seen: Iterable[Sighting], standing: Iterable[Standing]) -> None:
+        """Take out of the rest what was seen again; what was discarded of it stays so as long as its bytes do."""
+        facts = {"sync": run.sync, "run": run.id, "replays": run.replays}
+        with self._database.transaction() as connection:
+            connection.execute(_SQL["create_settling"])
+            _copy(connection, "copy_seen", map(_seen, seen))
+            _copy(connection, "copy_standing", map(_standing, standing))
+            flights.still_run(connection, run.id, run.token)
+            for query in ("hold_sync", "settle", "give_up_again", "leave_given_up"):
+                connection.execute(_SQL[query], facts)
+
     def open_for(self, sync: str, limit: int) -> list[DeadLetter]:
         """Return open dead letters, newest first."""
         with self._database.transaction() as connection:
@@ -51,34 +102,40 @@ class PostgresDeadLetterStore:
             return [dead_letter_from_row(row) for row in rows]
 
 
-def dead_letter_from_row(row: DictRow) -> DeadLetter:
-    """Return the dead letter a row stands for."""
-    return DeadLetter(
-        id=row["id"],
-        sync=row["sync"],
-        run=RunId(row["run"]),
-        shard=ShardKey(row["shard"]),
-        reject=Reject(
-            key=ObjectKey(row["object_key"]) if row["object_key"] is not None else None,
-            address=RawAddress(artifact=row["raw_artifact"], frame=row["raw_frame"], index=row["raw_index"]),
-            error=row["error"],
-            field=row["field"],
-            message=row["message"],
-        ),
-        attempts=row["attempts"],
-        status=DeadLetterStatus(row["status"]),
-        first_seen=row["first_seen"],
-        last_seen=row["last_seen"],
+def _delivered_at(connection: Connection, run: Run) -> datetime:
+    """Return when the bytes that the run has met were fetched from the supplier, at the earliest."""
+    began = run.window.start if run.mode is Mode.REPLAY and run.window is not None else run.created_at
+    row = connection.execute(_SQL["delivered"], {"run": run.id, "replays": run.replays, "began": began}).fetchone()
+    return began if row is None else row["at"]
+
+
+def _copy(connection: Connection, query: str, rows: Iterable[tuple[Any, ...]]) -> None:
+    with connection.cursor().copy(_SQL[query]) as copy:
+        for row in rows:
+            copy.write_row(row)
+
+
+def _met(line: int, reject: Reject) -> tuple[Any, ...]:
+    address = reject.address
+    return (
+        line,
+        storable(reject.identity),
+        storable(reject.key) if reject.key is not None else None,
+        hash_bytes(reject.raw_hash),
+        address.artifact,
+        address.frame,
+        address.index,
+        reject.error,
+        storable(reject.field) if reject.field is not None else None,
+        storable(reject.message),
     )
 
 
-def _columns(reject: Reject) -> dict[str, Any]:
-    return {
-        "object_key": storable(reject.key) if reject.key is not None else None,
-        "raw_artifact": reject.address.artifact,
-        "raw_frame": reject.address.frame,
-        "raw_index": reject.address.index,
-        "error": reject.error,
-        "field": storable(reject.field) if reject.field is not None else None,
-        "message": storable(reject.message),
-    }
+def _seen(sighting: Sighting) -> tuple[Any, ...]:
+    address = sighting.address
+    place = (address.artifact, address.frame, address.index) if address is not None else (None, None, None)
+    return (storable(sighting.identity), hash_bytes(sighting.raw_hash), sighting.artifact, sighting.line, *place)
+
+
+def _standing(standing: Standing) -> tuple[Any, ...]:
+    return (standing.rest, standing.line, storable(standing.identity), hash_bytes(standing.raw_hash))

@@ -53,8 +53,8 @@ delete from sluice_state.progress where (run, shard) in (
 
 -- name: expired
 -- Pointers whose time is over, whose runs have ended, and whose bytes nobody wants.
--- Wanted are those that a person has pinned, or that an open dead letter, the newest publication of the sync or a pointer that
--- lives names.
+-- Wanted are those that a person has pinned, or that an open dead letter, the rest of the letters of a cause, the newest
+-- publication of the sync or a pointer that lives names. What was discarded of that rest is told by its rejects alone.
 with expired as materialized (
     select artifact.* from sluice_state.artifact join sluice_state.run on run.id = artifact.run
     where artifact.expires_at <= now()
@@ -64,6 +64,10 @@ with expired as materialized (
         and not (artifact.run = any(%(published)s) and artifact.kind not in ('raw', 'rows', 'rejects'))
         and not exists (
             select from sluice_state.dead_letter where dead_letter.raw_artifact = artifact.key and dead_letter.status = 'open'
+        )
+        and not exists (select from sluice_state.dead_letter_rest where dead_letter_rest.artifact = artifact.key)
+        and not exists (
+            select from sluice_state.dead_letter_rest as rest where rest.raw_artifact = artifact.key and rest.status = 'open'
         )
         and (%(keys)s::text[] is null or artifact.key = any(%(keys)s))
 )
@@ -99,5 +103,6 @@ delete from sluice_state.run where id in (
         and not exists (select from sluice_state.run as follower where follower.follows = old.id)
         and not exists (select from sluice_state.watermark where watermark.run = old.id)
         and not exists (select from sluice_state.dead_letter where dead_letter.run = old.id and dead_letter.status = 'open')
+        and not exists (select from sluice_state.dead_letter_rest where dead_letter_rest.run = old.id)
     order by old.ordinal limit %(limit)s for update
 )

@@ -10,7 +10,7 @@ import psycopg
 from psycopg.rows import DictRow
 
 from sluice.adapters.queries import Queries
-from sluice.adapters.state import journal
+from sluice.adapters.state import journal, redrives
 from sluice.adapters.state.columns import failure_columns, failure_facts
 from sluice.model.artifact import ArtifactKind
 from sluice.model.base import RunId
@@ -57,6 +57,7 @@ def adopt(connection: psycopg.Connection[DictRow], donor: RunId, run: RunId, fre
     connection.execute(_SQL["adopt_artifacts"], facts)
     kept = sum(row["has_checkpoint"] for row in adopted)
     journal.note_run(connection, run, "adopt", RunStatus.PENDING, donor=donor, shards=kept)
+    redrives.hand_over(connection, donor, run)
 
 
 def replay(connection: psycopg.Connection[DictRow], run: Run, expires_at: datetime) -> None:

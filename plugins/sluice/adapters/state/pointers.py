@@ -1,5 +1,6 @@
 """Pointers to artifacts: `sluice_state.artifact` behind the port `PointerStore`."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import psycopg
@@ -38,6 +39,11 @@ class PostgresPointerStore:
                 _SQL["of_run" if shard is None else "of_shard"], {"run": run, "kind": kind, "shard": shard}
             )
             return [pointer_from_row(row) for row in rows]
+
+    def named(self, keys: Sequence[str]) -> dict[str, Pointer]:
+        """Return a pointer to each of these artifacts, by key."""
+        with self._database.transaction() as connection:
+            return {row["key"]: pointer_from_row(row) for row in connection.execute(_SQL["named"], {"keys": list(keys)})}
 
 
 def put(connection: psycopg.Connection[DictRow], pointer: Pointer) -> None:

@@ -1,6 +1,7 @@
 """A run's keys and hashes held against the ledger: rows artifacts in, the diff and its counts out."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from datetime import timedelta
 from typing import Final
 
 import psycopg
@@ -48,6 +49,7 @@ class PostgresDiffing:
         self._table = table
         self._counts: DiffCounts | None = None
         self._cursor.execute(_SQL["create_staging"])
+        self._leaves_out = False
 
     def stage(self, shard: ShardKey, seq: int, data: bytes) -> None:
         """Copy keys, hashes and versions of one rows artifact into the staging area."""
@@ -71,9 +73,16 @@ class PostgresDiffing:
             ),
         )
 
-    def stage_rejected(self, keys: Sequence[ObjectKey]) -> None:
+    def stage_rejected(self, keys: Iterable[ObjectKey]) -> None:
         """Note objects that were delivered but rejected: they are no deletions."""
-        self._cursor.executemany(_SQL["reject"], [{"key": key} for key in keys])
+        with self._cursor.copy(_SQL["copy_rejected"]) as copy:
+            for key in keys:
+                copy.write_row((key,))
+
+    def leave_out(self, keys: Sequence[ObjectKey]) -> None:
+        """Take objects for not delivered."""
+        self._cursor.execute(_SQL["leave_out"], {"keys": list(keys)})
+        self._leaves_out = self._leaves_out or bool(keys)
 
     def unstage(self, shard: ShardKey, seq: int) -> None:
         """Forget one rows artifact, to stage a better one."""
@@ -84,6 +93,8 @@ class PostgresDiffing:
         facts = {"sync": self._sync, "transformer_version": scope.transformer_version, "deletes": scope.deletes}
         self._counts = None
         self._cursor.execute(_SQL["clear_comparison"])
+        if self._leaves_out:
+            self._cursor.execute(_SQL["drop_left_out"])
         self._cursor.executemany(
             _SQL["note_version"], [{"shard": shard, "version": version} for shard, version in scope.versions.items()]
         )

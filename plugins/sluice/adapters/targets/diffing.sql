@@ -11,7 +11,8 @@ create temporary table staged (
     mapped boolean not null,
     deleted boolean not null
 ) on commit drop;
-create temporary table rejected (key text collate "C" primary key) on commit drop;
+create temporary table rejected (key text collate "C" not null) on commit drop;
+create temporary table left_out (key text collate "C" primary key) on commit drop;
 create temporary table made_by (shard text primary key, transformer_version integer not null) on commit drop;
 create temporary table compared (
     key text collate "C" not null,
@@ -32,9 +33,17 @@ create temporary table compared (
     told boolean not null default false
 ) on commit drop
 
--- name: reject
--- Notes an object that was delivered and rejected.
-insert into rejected (key) values (%(key)s) on conflict do nothing
+-- name: copy_rejected
+-- Notes objects that were delivered and rejected; some perhaps twice.
+copy rejected (key) from stdin
+
+-- name: leave_out
+-- Notes objects that are to be taken for not delivered.
+insert into left_out (key) select unnest(%(keys)s::text[]) on conflict do nothing
+
+-- name: drop_left_out
+-- Forgets what was staged of objects that are left out.
+delete from staged using left_out where left_out.key = staged.key
 
 -- name: unstage
 -- Forgets the rows of one artifact.
@@ -44,7 +53,8 @@ delete from staged where shard = %(shard)s and seq = %(seq)s
 -- Forgets the last comparison, and lets the planner know how much is staged.
 truncate compared;
 truncate made_by;
-analyze staged
+analyze staged;
+analyze rejected
 
 -- name: note_version
 -- Notes a shard that another version of the transformation has made than most of its run.
@@ -114,7 +124,7 @@ where c.outcome = 'stale' and exists (
 -- What was delivered in no form that could be taken in.
 insert into compared (key, outcome, mapped, old_state, old_hash, old_raw_hash, old_version, old_shard)
 select r.key, 'rejected', true, o.state, o.row_hash, o.raw_hash, o.source_version, o.shard
-from rejected r
+from (select distinct key from rejected) r
 left join sluice_ledger.object o on o.sync = %(sync)s and o.key = r.key
 where not exists (select from staged s where s.key = r.key)
 

@@ -1,0 +1,96 @@
+-- name: shards
+-- How many objects there are to be taken up, by the shard that delivered them.
+select shard, sum(objects)::bigint as objects from (
+    select shard, count(*) as objects from sluice_state.dead_letter
+    where sync = %(sync)s and status = 'open'
+        and (cardinality(%(ids)s::bigint[]) = 0 or id = any(%(ids)s))
+        and (%(error)s::text is null or (error = %(error)s and field is not distinct from %(field)s::text))
+    group by shard
+    union all
+    select shard, upper(span) - lower(span) from sluice_state.dead_letter_rest, unnest(lines) as span
+    where sync = %(sync)s and status = 'open' and cardinality(%(ids)s::bigint[]) = 0
+        and (%(error)s::text is null or (error = %(error)s and field is not distinct from %(field)s::text))
+) as found
+group by shard order by shard
+
+-- name: state
+-- What tells one selection from the same one at another time: how many letters there are, the newest of them, and all the rest.
+select
+    (select count(*) from sluice_state.dead_letter
+        where sync = %(sync)s and status = 'open'
+            and (cardinality(%(ids)s::bigint[]) = 0 or id = any(%(ids)s))
+            and (%(error)s::text is null or (error = %(error)s and field is not distinct from %(field)s::text))) as letters,
+    (select max(id) from sluice_state.dead_letter
+        where sync = %(sync)s and status = 'open'
+            and (cardinality(%(ids)s::bigint[]) = 0 or id = any(%(ids)s))
+            and (%(error)s::text is null or (error = %(error)s and field is not distinct from %(field)s::text))) as newest,
+    (select max(id) from sluice_state.dead_letter_rest
+        where sync = %(sync)s and status = 'open' and cardinality(%(ids)s::bigint[]) = 0
+            and (%(error)s::text is null or (error = %(error)s and field is not distinct from %(field)s::text))) as rest
+
+-- name: letters
+-- Letters of a shard to be taken up, in the order in which their bytes stand, behind those of an address.
+select * from sluice_state.dead_letter
+where sync = %(sync)s and status = 'open' and shard = %(shard)s
+    and (cardinality(%(ids)s::bigint[]) = 0 or id = any(%(ids)s))
+    and (%(error)s::text is null or (error = %(error)s and field is not distinct from %(field)s::text))
+    and (
+        %(artifact)s::text is null
+        or (raw_artifact, raw_frame, raw_index) > (%(artifact)s, %(frame)s::integer, %(index)s::integer)
+    )
+order by raw_artifact, raw_frame, raw_index limit %(limit)s
+
+-- name: rest
+-- What of a shard has no letter and is to be taken up, behind a row; of a cause, or of all.
+select * from sluice_state.dead_letter_rest
+where sync = %(sync)s and status = 'open' and shard = %(shard)s and cardinality(%(ids)s::bigint[]) = 0
+    and (%(error)s::text is null or (error = %(error)s and field is not distinct from %(field)s::text))
+    and id > %(after)s
+order by id
+
+-- name: take_up
+-- Note that a run has the bytes of some letters, and what their hash is.
+update sluice_state.dead_letter as held set redriven_by = %(run)s, raw_hash = coalesce(held.raw_hash, taken.raw_hash)
+from unnest(%(ids)s::bigint[], %(hashes)s::bytea[]) as taken (id, raw_hash)
+where held.id = taken.id and held.status = 'open'
+
+-- name: take_up_rest
+-- Note that a run has the bytes of some objects without a letter.
+update sluice_state.dead_letter_rest set redriven_by = %(run)s, taken = %(lines)s::int4multirange where id = %(rest)s
+
+-- name: hand_over
+-- What a dead run has taken up, its successor has.
+with letters as (
+    update sluice_state.dead_letter set redriven_by = %(run)s where redriven_by = %(donor)s
+)
+update sluice_state.dead_letter_rest set redriven_by = %(run)s where redriven_by = %(donor)s
+
+-- name: taken
+-- The objects that a run has taken up, and when they were fetched from the supplier; and when the first of the rest was.
+select object_key, coalesce(delivered_at, first_seen) as delivered_at from sluice_state.dead_letter
+where redriven_by = %(run)s and object_key is not null
+union all
+select null, min(delivered_at) from sluice_state.dead_letter_rest where redriven_by = %(run)s having count(*) > 0
+
+-- name: overtaken
+-- The objects that a run has taken up, and whose letters have ended otherwise since: they came right meanwhile, or were given up.
+select object_key from sluice_state.dead_letter
+where redriven_by = %(run)s and status <> 'open' and ended_by is distinct from %(run)s and object_key is not null
+order by object_key
+
+-- name: close_redriven
+-- Close the letters that a run has taken up and not rejected again, in the shards that have come in.
+update sluice_state.dead_letter set status = 'closed', ended_at = now(), ended_by = %(run)s,
+    reason = case when object_key = any(%(overtaken)s) then 'a later delivery of it was published' end
+where redriven_by = %(run)s and status = 'open' and shard = any(%(shards)s)
+
+-- name: settle_redriven
+-- Take out of the rest what a run has taken up: it came right, or is counted where the run has met it.
+with left_over as (
+    select id, lines - taken as lines from sluice_state.dead_letter_rest
+    where redriven_by = %(run)s and status = 'open' and shard = any(%(shards)s)
+), emptied as (
+    delete from sluice_state.dead_letter_rest as rest using left_over where rest.id = left_over.id and isempty(left_over.lines)
+)
+update sluice_state.dead_letter_rest as rest set lines = left_over.lines
+from left_over where rest.id = left_over.id and not isempty(left_over.lines)

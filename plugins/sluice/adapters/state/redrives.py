@@ -1,0 +1,92 @@
+"""What a redrive takes up of the dead letters, and what becomes of those: the port `RedriveStore` on Postgres."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+import psycopg
+from psycopg.rows import DictRow
+
+from sluice.adapters.postgres import Transactions
+from sluice.adapters.queries import Queries
+from sluice.adapters.state import flights
+from sluice.adapters.state.columns import storable
+from sluice.adapters.state.letter_rows import dead_letter_from_row, hash_bytes, multirange, rest_from_row, selection
+from sluice.model.base import ObjectKey, RunId, ShardKey
+from sluice.model.reject import DeadLetter, DeadLetterRest, RawAddress
+from sluice.model.run import Redrive, Run
+from sluice.model.shard import Shard
+
+_SQL: Final = Queries(__package__, "redrive.sql")
+
+
+class PostgresRedriveStore:
+    """Redrives in Postgres."""
+
+    def __init__(self, database: Transactions) -> None:
+        self._database = database
+
+    def shards(self, sync: str, redrive: Redrive) -> dict[ShardKey, int]:
+        """Return how many objects there are to be taken up, by the shard that delivered them."""
+        with self._database.transaction() as connection:
+            rows = connection.execute(_SQL["shards"], selection(sync, redrive))
+            return {ShardKey(row["shard"]): row["objects"] for row in rows}
+
+    def state(self, sync: str, redrive: Redrive) -> str:
+        """Return what is another text once other objects are selected."""
+        with self._database.transaction() as connection:
+            row = connection.execute(_SQL["state"], selection(sync, redrive)).fetchone() or {}
+            return " ".join(f"{name}={value}" for name, value in row.items())
+
+    def letters(self, run: Run, shard: ShardKey, after: RawAddress | None, limit: int) -> list[DeadLetter]:
+        """Return selected letters of a shard, ordered by the address of their bytes, behind one."""
+        place = after.model_dump() if after is not None else {"artifact": None, "frame": None, "index": None}
+        facts = {**selection(run.sync, _redrive(run)), **place, "shard": shard, "limit": limit}
+        with self._database.transaction() as connection:
+            return [dead_letter_from_row(row) for row in connection.execute(_SQL["letters"], facts)]
+
+    def rest(self, run: Run, shard: ShardKey, after: int) -> list[DeadLetterRest]:
+        """Return what of a shard is selected without a letter of its own, behind one of these."""
+        facts = {**selection(run.sync, _redrive(run)), "shard": shard, "after": after}
+        with self._database.transaction() as connection:
+            return [rest_from_row(row) for row in connection.execute(_SQL["rest"], facts)]
+
+    def take_up(self, shard: Shard, letters: Mapping[int, str]) -> None:
+        """Note that the shard's run has the bytes of these letters, whose hashes are given."""
+        facts = {"run": shard.run, "ids": list(letters), "hashes": [hash_bytes(found) for found in letters.values()]}
+        with self._database.transaction() as connection:
+            flights.still_shard(connection, shard.run, shard.key, shard.token)
+            connection.execute(_SQL["take_up"], facts)
+
+    def take_up_rest(self, shard: Shard, rest: int, lines: Sequence[int]) -> None:
+        """Note that the shard's run has the bytes of these lines."""
+        with self._database.transaction() as connection:
+            flights.still_shard(connection, shard.run, shard.key, shard.token)
+            connection.execute(_SQL["take_up_rest"], {"run": shard.run, "rest": rest, "lines": multirange(lines)})
+
+    def overtaken(self, run: RunId) -> list[ObjectKey]:
+        """Return the objects whose letters have ended otherwise since the run has taken them up."""
+        with self._database.transaction() as connection:
+            return [ObjectKey(row["object_key"]) for row in connection.execute(_SQL["overtaken"], {"run": run})]
+
+    def taken(self, run: RunId) -> dict[ObjectKey | None, datetime]:
+        """Return when what the run has taken up was fetched from the supplier."""
+        with self._database.transaction() as connection:
+            return {row["object_key"]: row["delivered_at"] for row in connection.execute(_SQL["taken"], {"run": run})}
+
+    def close(self, run: Run, shards: Sequence[ShardKey], overtaken: Sequence[ObjectKey]) -> int:
+        """Close what the run has taken up in these shards and not rejected again; return how many letters there were."""
+        facts = {"run": run.id, "shards": list(shards), "overtaken": [storable(key) for key in overtaken]}
+        with self._database.transaction() as connection:
+            flights.still_run(connection, run.id, run.token)
+            connection.execute(_SQL["settle_redriven"], facts)
+            return connection.execute(_SQL["close_redriven"], facts).rowcount
+
+
+def hand_over(connection: psycopg.Connection[DictRow], donor: RunId, run: RunId) -> None:
+    """Let a run have what the dead one that it goes on from had taken up."""
+    connection.execute(_SQL["hand_over"], {"donor": donor, "run": run})
+
+
+def _redrive(run: Run) -> Redrive:
+    return run.redrives or Redrive()

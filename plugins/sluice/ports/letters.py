@@ -1,0 +1,104 @@
+"""Dead letters: kept by the steps, taken up again by redrives, looked at and given up by people."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from sluice.model.base import ObjectKey, RunId, ShardKey
+from sluice.model.reject import DeadLetter, DeadLetterGroup, DeadLetterRest, RawAddress, Reject, Sighting, Standing
+from sluice.model.run import Redrive, Run
+from sluice.model.shard import Shard
+
+
+class DeadLetterStore(Protocol):
+    """Objects that could not be taken in. Each write is `Fenced` on an older token.
+
+    Of one sync and cause some have a letter each; the rest are lines of rejects artifacts, which are kept for that long.
+    """
+
+    def record(self, run: Run, shard: Shard, rejects: Iterable[Reject], artifact: str) -> None:
+        """Open a dead letter for each reject, or count one more attempt of an open one of the same object.
+
+        `artifact` is the rejects artifact that they are the lines of. Those of a cause that has letters enough are left to
+        the rest. An object without a key is known by its bytes. What was discarded stays so as long as its bytes are the same.
+        """
+
+    def open_keys(self, sync: str) -> set[ObjectKey]:
+        """Return the objects that have an open letter: there are few."""
+
+    def close(self, run: Run, keys: Sequence[ObjectKey]) -> int:
+        """Close the open dead letters of objects of the run's sync that came right; return how many there were.
+
+        A replay, whose data may be old, closes those alone that it has recorded, or the run that it replays.
+        """
+
+    def close_absent(self, run: Run) -> int:
+        """Close what was met before the run, which has seen all there is, and not in it; return how many letters there were."""
+
+    def rest(self, sync: str) -> list[DeadLetterRest]:
+        """Return what has no letter of its own, what was discarded of it included, oldest first."""
+
+    def settle(self, run: Run, seen: Iterable[Sighting], standing: Iterable[Standing]) -> None:
+        """Take objects that were seen again out of the rest in which they stand; doing so again changes nothing.
+
+        What is seen wrong and is `standing` in a discarded rest, with the same bytes, is discarded where it was seen.
+        """
+
+    def open_for(self, sync: str, limit: int) -> list[DeadLetter]:
+        """Return open dead letters, newest first."""
+
+
+class RedriveStore(Protocol):
+    """What redrives take up of the open dead letters, and what becomes of it. Each write is `Fenced` on an older token."""
+
+    def shards(self, sync: str, redrive: Redrive) -> dict[ShardKey, int]:
+        """Return how many objects there are to be taken up, by the shard that delivered them."""
+
+    def state(self, sync: str, redrive: Redrive) -> str:
+        """Return what is another text once other objects are selected."""
+
+    def letters(self, run: Run, shard: ShardKey, after: RawAddress | None, limit: int) -> list[DeadLetter]:
+        """Return the letters of a shard that the run is to take up, ordered by the address of their bytes, behind one."""
+
+    def rest(self, run: Run, shard: ShardKey, after: int) -> list[DeadLetterRest]:
+        """Return what of a shard the run is to take up that has no letter of its own, by number, behind one."""
+
+    def take_up(self, shard: Shard, letters: Mapping[int, str]) -> None:
+        """Note that the shard's run has the bytes of these letters, by number, and what the hash of each is."""
+
+    def take_up_rest(self, shard: Shard, rest: int, lines: Sequence[int]) -> None:
+        """Note that the shard's run has the bytes of these lines, in order; of others it has not."""
+
+    def overtaken(self, run: RunId) -> list[ObjectKey]:
+        """Return the objects whose letters have ended since the run has taken them up, and not by the run."""
+
+    def taken(self, run: RunId) -> dict[ObjectKey | None, datetime]:
+        """Return the objects that the run has taken up, each with when it was fetched from the supplier.
+
+        None: at the earliest, for those that have no letter of their own.
+        """
+
+    def close(self, run: Run, shards: Sequence[ShardKey], overtaken: Sequence[ObjectKey]) -> int:
+        """Close what the run has taken up in these shards and not rejected again; return how many letters there were.
+
+        Of objects that are `overtaken` it is told that they did not come right by this run.
+        """
+
+
+class LetterDesk(Protocol):
+    """Dead letters as people deal with them."""
+
+    def groups(self, sync: str | None) -> list[DeadLetterGroup]:
+        """Return the open letters of a sync, or of all, summed up by cause; by sync, those first that have most objects."""
+
+    def get(self, letter: int) -> DeadLetter:
+        """Return one letter, whatever has become of it; raise `NotFound` naming it."""
+
+    def of_object(self, sync: str, key: ObjectKey, limit: int) -> list[DeadLetter]:
+        """Return the letters of an object, the newest first."""
+
+    def selected(self, sync: str, redrive: Redrive, limit: int) -> list[DeadLetter]:
+        """Return open letters by number, by cause or all of them, the newest first."""
+
+    def discard(self, sync: str, redrive: Redrive, by: str, reason: str) -> int:
+        """Give up what is selected and open, letter or not; return how many objects that are."""

@@ -1,0 +1,124 @@
+"""Redrives in memory."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from sluice.model.base import ObjectKey, RunId, ShardKey
+from sluice.model.reject import Cause, DeadLetter, DeadLetterRest, DeadLetterStatus, RawAddress
+from sluice.model.run import Redrive, Run
+from sluice.model.shard import Shard
+from tests.unit.fakes.dead_letter_store import spans
+from tests.unit.fakes.memory import Memory
+
+
+class MemoryRedriveStore:
+    """The port `RedriveStore`."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+
+    def shards(self, sync: str, redrive: Redrive) -> dict[ShardKey, int]:
+        """Return how many objects there are, by shard."""
+        found: dict[ShardKey, int] = {}
+        for letter in selected(self._memory, sync, redrive):
+            found[letter.shard] = found.get(letter.shard, 0) + 1
+        for rest in selected_rest(self._memory, sync, redrive):
+            found[rest.shard] = found.get(rest.shard, 0) + rest.objects
+        return dict(sorted(found.items()))
+
+    def state(self, sync: str, redrive: Redrive) -> str:
+        """Return what is another text once other objects are selected."""
+        letters = [letter.id for letter in selected(self._memory, sync, redrive)]
+        rest = [row.id for row in selected_rest(self._memory, sync, redrive)]
+        return f"{len(letters)} {max(letters, default=0)} {max(rest, default=0)}"
+
+    def letters(self, run: Run, shard: ShardKey, after: RawAddress | None, limit: int) -> list[DeadLetter]:
+        """Return letters of a shard behind an address."""
+        found = [letter for letter in selected(self._memory, run.sync, run.redrives or Redrive()) if letter.shard == shard]
+        found = [letter for letter in found if after is None or _place(letter.reject.address) > _place(after)]
+        return sorted(found, key=lambda letter: _place(letter.reject.address))[:limit]
+
+    def rest(self, run: Run, shard: ShardKey, after: int) -> list[DeadLetterRest]:
+        """Return the rest of a shard, behind a row."""
+        found = selected_rest(self._memory, run.sync, run.redrives or Redrive())
+        return [rest for rest in found if rest.shard == shard and rest.id > after]
+
+    def take_up(self, shard: Shard, letters: Mapping[int, str]) -> None:
+        """Note whose bytes the run has."""
+        self._memory.still_shard(shard.run, shard.key, shard.token)
+        for index, letter in enumerate(self._memory.dead_letters):
+            if letter.id in letters and letter.status is DeadLetterStatus.OPEN:
+                known = letter.reject.model_copy(update={"raw_hash": letter.reject.raw_hash or letters[letter.id]})
+                taken = {"redriven_by": shard.run, "reject": known}
+                self._memory.dead_letters[index] = letter.model_copy(update=taken)
+
+    def take_up_rest(self, shard: Shard, rest: int, lines: Sequence[int]) -> None:
+        """Note which lines the run has."""
+        self._memory.still_shard(shard.run, shard.key, shard.token)
+        taken = {"redriven_by": shard.run, "taken": spans(lines)}
+        self._memory.rest[rest] = self._memory.rest[rest].model_copy(update=taken)
+
+    def overtaken(self, run: RunId) -> list[ObjectKey]:
+        """Return the objects whose letters have ended otherwise."""
+        ended = [
+            letter for letter in self._memory.dead_letters if letter.redriven_by == run and letter.ended_by not in (None, run)
+        ]
+        return sorted(letter.reject.key for letter in ended if letter.reject.key is not None)
+
+    def taken(self, run: RunId) -> dict[ObjectKey | None, datetime]:
+        """Return when what was taken up was fetched."""
+        found: dict[ObjectKey | None, datetime] = {
+            letter.reject.key: self._memory.delivered[letter.id]
+            for letter in self._memory.dead_letters
+            if letter.redriven_by == run and letter.reject.key is not None
+        }
+        rest = [self._memory.runs[row.run].created_at for row in self._memory.rest.values() if row.redriven_by == run]
+        return {**found, **({None: min(rest)} if rest else {})}
+
+    def close(self, run: Run, shards: Sequence[ShardKey], overtaken: Sequence[ObjectKey]) -> int:
+        """Close what was taken up and not rejected again."""
+        self._memory.still_run(run.id, run.token)
+        for rest in [row for row in self._memory.rest.values() if row.redriven_by == run.id and row.shard in shards]:
+            gone = {line for start, end in rest.taken for line in range(start, end)}
+            left = spans(line for start, end in rest.lines for line in range(start, end) if line not in gone)
+            if left:
+                self._memory.rest[rest.id] = rest.model_copy(update={"lines": left})
+            else:
+                del self._memory.rest[rest.id]
+        closed = 0
+        for index, letter in enumerate(self._memory.dead_letters):
+            is_taken = letter.redriven_by == run.id and letter.status is DeadLetterStatus.OPEN
+            if is_taken and letter.shard in shards:
+                why = "a later delivery of it was published" if letter.reject.key in overtaken else None
+                ended = {"status": DeadLetterStatus.CLOSED, "ended_by": run.id, "reason": why}
+                self._memory.dead_letters[index] = letter.model_copy(update={**ended, "ended_at": self._memory.clock.now()})
+                closed += 1
+        return closed
+
+
+def selected(memory: Memory, sync: str, redrive: Redrive) -> list[DeadLetter]:
+    """Return open letters by number or cause."""
+    return [
+        letter
+        for letter in memory.dead_letters
+        if letter.sync == sync
+        and letter.status is DeadLetterStatus.OPEN
+        and (not redrive.letters or letter.id in redrive.letters)
+        and (redrive.cause is None or letter.reject.cause == Cause.named(redrive.cause))
+    ]
+
+
+def selected_rest(memory: Memory, sync: str, redrive: Redrive) -> list[DeadLetterRest]:
+    """Return what has no letter of its own, of a cause or of all."""
+    return [
+        rest
+        for _, rest in sorted(memory.rest.items())
+        if rest.sync == sync
+        and rest.status is DeadLetterStatus.OPEN
+        and not redrive.letters
+        and (redrive.cause is None or rest.cause == Cause.named(redrive.cause))
+    ]
+
+
+def _place(address: RawAddress) -> tuple[str, int, int]:
+    return (address.artifact, address.frame, address.index)
