@@ -7,7 +7,7 @@ import pytest
 from sluice.model.artifact import ArtifactKind
 from sluice.model.base import ObjectKey, RunId, ShardKey
 from sluice.model.lifecycle import ShardStatus, Step
-from sluice.model.run import Mode, Run
+from sluice.model.run import Mode, Run, Window
 from tests.contract.conftest import Stores
 from tests.support.nouns import MINUTE, NOW, POLICY, a_pointer, a_reject, a_run, plans
 
@@ -15,17 +15,17 @@ PARIS, ROME = ShardKey("paris"), ShardKey("rome")
 DONOR = RunId("run-1")
 
 
-def fetched(stores: Stores) -> None:
+def fetched(stores: Stores, name: RunId = DONOR, **changes: object) -> None:
     """A run that has fetched Paris, in two chunks, to its end, and a part of Rome."""
-    stores.runs.open(a_run(DONOR), POLICY)
-    run = stores.runs.enter(DONOR, Step.FETCH, MINUTE)
+    stores.runs.open(a_run(name, **changes), POLICY)
+    run = stores.runs.enter(name, Step.FETCH, MINUTE)
     stores.shards.plan(run, plans(PARIS, ROME), {PARIS: "7"})
     for key, chunks in ((PARIS, 2), (ROME, 1)):
-        shard = stores.shards.claim(DONOR, key)
+        shard = stores.shards.claim(name, key)
         for seq in range(chunks):
             state = {"chunks": seq + 1, "pages": seq + 1, "records": 3, "exhausted": seq == 1, "cursor": seq}
             told = {"until": NOW, "supplied_at": NOW + MINUTE}
-            pointer = a_pointer(DONOR, key, f"{key} {seq}", seq=seq)
+            pointer = a_pointer(name, key, f"{key} {seq} {name}", seq=seq)
             shard = stores.shards.checkpoint(shard.model_copy(update={**state, **told}), pointer, MINUTE)
 
 
@@ -42,8 +42,9 @@ def test_what_was_fetched_to_its_end_is_adopted(stores: Stores) -> None:
     run = replaying(stores)
     until = NOW + timedelta(days=365)
     for _ in range(2):
-        (shard,) = stores.shards.adopt(run, until)
+        (shard,) = stores.shards.adopt(run, [DONOR], {PARIS: 3}, until)
     assert (shard.key, shard.status, shard.params) == (PARIS, ShardStatus.PENDING, {"city": "paris"})
+    assert shard.version_in(run) == 3
     assert (shard.exhausted, shard.chunks, shard.pages, shard.records) == (True, 2, 2, 3)
     assert (shard.epoch, shard.attempt, shard.watermark, shard.high_mark) == (0, 0, None, None)
     assert (shard.until, shard.supplied_at) == (NOW, NOW + MINUTE)
@@ -59,7 +60,7 @@ def test_pointers_keep_the_longer_time(stores: Stores) -> None:
     """A replay takes nothing from what lives longer anyway."""
     fetched(stores)
     run = replaying(stores)
-    stores.shards.adopt(run, NOW)
+    stores.shards.adopt(run, [DONOR], {}, NOW)
     assert {pointer.expires_at for pointer in stores.pointers.of(run.id, ArtifactKind.RAW)} == {NOW + timedelta(days=90)}
 
 
@@ -67,14 +68,14 @@ def test_pointers_keep_the_longer_time(stores: Stores) -> None:
 def test_only_what_was_asked_for(stores: Stores, asked: tuple[ShardKey, ...], adopted: list[ShardKey]) -> None:
     """And never what was not fetched to its end."""
     fetched(stores)
-    assert [shard.key for shard in stores.shards.adopt(replaying(stores, shards=asked), NOW)] == adopted
+    assert [shard.key for shard in stores.shards.adopt(replaying(stores, shards=asked), [DONOR], {}, NOW)] == adopted
 
 
 def test_a_shard_that_has_lost_a_chunk_is_left_out(stores: Stores) -> None:
     """A part of it would pass for all of it."""
     fetched(stores)
     stores.redos.fetch_again(PARIS, stores.runs.get(DONOR))
-    assert stores.shards.adopt(replaying(stores), NOW) == []
+    assert stores.shards.adopt(replaying(stores), [DONOR], {}, NOW) == []
 
 
 def test_only_its_own_dead_letters_are_closed(stores: Stores) -> None:
@@ -92,3 +93,59 @@ def test_only_its_own_dead_letters_are_closed(stores: Stores) -> None:
     assert stores.dead_letters.close(run, [ObjectKey("h1"), ObjectKey("h2")]) == 1
     (left,) = stores.dead_letters.open_for("hotels", 9)
     assert left.reject.key == "h2"
+
+
+LATER = RunId("run-9")
+DAY = Window(start=NOW - timedelta(hours=12), end=NOW + timedelta(hours=12))
+
+
+def test_a_shard_of_several_runs_has_the_chunks_of_all(stores: Stores) -> None:
+    """The older run's first, counted through; what is told of the fetching is the newer's."""
+    fetched(stores)
+    fetched(stores, LATER, request_key="again")
+    run = replaying(stores, replays=None, window=DAY)
+    (shard,) = stores.shards.adopt(run, [DONOR, LATER], {}, NOW)
+    assert (shard.key, shard.chunks, shard.pages, shard.records, shard.exhausted) == (PARIS, 4, 4, 6, True)
+    pointers = stores.pointers.of(run.id, ArtifactKind.RAW)
+    assert [pointer.ref.seq for pointer in pointers] == [0, 1, 2, 3]
+    chunks = [pointer.key for donor in (DONOR, LATER) for pointer in stores.pointers.of(donor, ArtifactKind.RAW, PARIS)]
+    assert [pointer.key for pointer in pointers] == chunks
+
+
+def test_what_was_taken_over_comes_once(stores: Stores) -> None:
+    """A run that went on from a dead one has the same chunks."""
+    fetched(stores)
+    run = replaying(stores, "run-2")
+    stores.shards.adopt(run, [DONOR], {}, NOW)
+    both = replaying(stores, "run-3", replays=None, window=DAY)
+    (shard,) = stores.shards.adopt(both, [DONOR, run.id], {}, NOW)
+    assert shard.chunks == 2
+
+
+def test_the_runs_of_a_window(stores: Stores) -> None:
+    """Those that asked the supplier and were begun from its start on and before its end, oldest first; none of another sync."""
+    for name, hours in (("early", -1), ("first", 0), ("second", 1), ("late", 2)):
+        began = NOW + timedelta(hours=hours)
+        stores.runs.open(a_run(name, request_key=name, created_at=began), POLICY)
+    stores.runs.open(a_run("replay", request_key="replay", mode=Mode.REPLAY, replays=RunId("first")), POLICY)
+    stores.runs.open(a_run("other", request_key="other", sync="rates"), POLICY)
+    stores.runs.open(a_run("follower", request_key="first"), POLICY)
+    window = Window(start=NOW, end=NOW + timedelta(hours=2))
+    assert [run.id for run in stores.runs.fetched_within("hotels", window)] == ["first", "second"]
+
+
+def test_whose_data_is_newer(stores: Stores) -> None:
+    """That of later runs and of their replays; not that of earlier ones, however late they were replayed."""
+    for name in ("first", "second", "third"):
+        stores.runs.open(
+            a_run(name, request_key=name, created_at=NOW + timedelta(hours=len(stores.runs.recent(None, [], 9)))), POLICY
+        )
+    for name, of in (("of-first", "first"), ("of-third", "third")):
+        stores.runs.open(a_run(name, request_key=name, mode=Mode.REPLAY, replays=RunId(of)), POLICY)
+    until = Window(start=NOW, end=NOW + timedelta(hours=2))
+    stores.runs.open(a_run("of-two", request_key="of-two", mode=Mode.REPLAY, window=until), POLICY)
+    replay = stores.runs.open(a_run("own", request_key="own", mode=Mode.REPLAY, replays=RunId("second")), POLICY)
+    assert stores.runs.newer_than(replay) == ["of-third", "third"]
+    assert stores.runs.newer_than(stores.runs.get(RunId("of-two"))) == ["of-third", "third"]
+    oldest = stores.runs.get(RunId("of-first"))
+    assert stores.runs.newer_than(oldest) == ["of-third", "of-two", "own", "second", "third"]

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -138,9 +139,11 @@ WINDOW: Window = hours(0, 1)
     [
         ({"replays": "nobody"}, NotFound, "there is no run nobody"),
         ({"replays": None}, UsageInvalid, "a replay names the run whose raw data it maps again"),
-        ({"mode": Mode.FULL}, UsageInvalid, "a replay names the run whose raw data it maps again"),
-        ({"window": WINDOW}, UsageInvalid, "run it without a window"),
-        ({"shards": (ShardKey("north"),)}, UsageInvalid, "has not fetched north to the end; it has: all"),
+        ({"mode": Mode.FULL}, UsageInvalid, "and only a replay names a run"),
+        ({"window": WINDOW}, UsageInvalid, "or else a window in which the runs were begun"),
+        ({"shards": (ShardKey("north"),)}, UsageInvalid, "has not fetched north to the end; there are: all"),
+        ({"replays": None, "window": WINDOW}, RawDataGone, "no run of prices that was begun from 2026-01-01T00:00:00Z to"),
+        ({"version": 7}, UsageInvalid, "prices is version 1, and no canary: there is no version 7"),
     ],
 )
 def test_what_cannot_be_replayed_is_refused_by_name(
@@ -170,3 +173,84 @@ def test_dead_letters_of_what_comes_right_are_closed(stall: Stall, edit: Any) ->
     edit(fields=[*SYNC["fields"], needed])
     replay(stall, first)
     assert (notes(stall), stall.services.dead_letters.open_for("prices", 9)) == ([("a", "fine"), ("b", "poor")], [])
+
+
+def of_window(stall: Stall, first: Run, last: Run, **changes: Any) -> Run:
+    """Map again what all runs have fetched that were begun from one to another."""
+    window = Window(start=first.created_at, end=last.created_at + timedelta(microseconds=1))
+    facts = {"sync": "prices", "mode": Mode.REPLAY, "window": window, "origin": Origin(), **changes}
+    return run_inline(stall.services, RunRequest.model_validate(facts))
+
+
+def test_a_window_is_mapped_again(stall: Stall, edit: Any) -> None:
+    """All its runs in one: versions decide, ties go to the later run; nothing is asked, nothing deleted, no watermark moves."""
+    first = stall.bring([price("a", 1, note="old"), price("b", 2, 5, note="newer")])
+    things = [price("a", 1, note="new", hour=1), price("b", 2, 4, note="older"), price("c", 3, note="came")]
+    second = stall.bring(things)
+    stall.bring([*things, price("d", 4, note="outside")])
+    before, marks, asked = stall.prices(), stall.services.watermarks.of("prices"), len(stall.shop.asked)
+    edit(fields=NOTED)
+    run = of_window(stall, first, second)
+    assert (run.status, run.mode, run.replays) == (RunStatus.SUCCEEDED, Mode.REPLAY, None)
+    assert notes(stall) == [("a", "new"), ("b", "newer"), ("c", "came"), ("d", None)]
+    assert (stall.prices(), stall.services.watermarks.of("prices"), len(stall.shop.asked)) == (before, marks, asked)
+
+
+def test_a_window_is_replayed_as_a_whole_or_not_at_all(stall: Stall) -> None:
+    """Where something of it is not kept any more, that is named, and what to do instead."""
+    first = stall.bring([price("a", 1)])
+    second = stall.bring([price("a", 2, 2)])
+    expire(stall, f"kind = 'raw' and run = '{first.id}'")
+    with pytest.raises(RawDataGone, match=f"what was fetched by {first.id} .all. is not kept any more; leave those shards out"):
+        of_window(stall, first, second)
+
+
+def test_a_window_that_has_got_another_run_is_another_request(stall: Stall, edit: Any) -> None:
+    """The result of an earlier replay does not stand for what has come since."""
+    first = stall.bring([price("a", 1, note="fine")])
+    window = Window(start=first.created_at, end=first.created_at + timedelta(hours=1))
+    edit(fields=NOTED)
+    ask = RunRequest(sync="prices", mode=Mode.REPLAY, window=window, origin=Origin())
+    once, again = run_inline(stall.services, ask), run_inline(stall.services, ask)
+    assert once.request_key == again.request_key
+    stall.bring([price("a", 1, note="fine"), price("b", 2)])
+    assert run_inline(stall.services, ask).request_key != once.request_key
+
+
+UNVERSIONED = {"object": {"key": ["id"]}}
+
+
+def test_older_data_overwrites_nothing_newer_though_no_version_tells(stall: Stall, edit: Any) -> None:
+    """What a later run has written or deleted stays, counted as stale; what that run left alone is mapped again."""
+    edit(**UNVERSIONED)
+    first = stall.bring([price("a", 1, note="a"), price("b", 2, note="b"), price("gone", 3, note="gone")])
+    later = stall.bring([price("a", 1, note="a"), price("b", 9, note="b")])
+    stall.answer(later, Choice.APPROVE, deletes_at_most=1)
+    edit(fields=NOTED, **UNVERSIONED)
+    run = replay(stall, first)
+    assert (stall.prices(), stall.review_of(run).figures.count(Outcome.STALE)) == ({"a": 1.0, "b": 9.0}, 2)
+    assert notes(stall)[:2] == [("a", "a"), ("b", None)]
+
+
+def test_what_was_taken_back_is_no_newer_data(stall: Stall, edit: Any) -> None:
+    """A publication went wrong and was taken back: what it had written does not stand in the way, nor does the undoing."""
+    edit(**UNVERSIONED)
+    first = stall.bring([price("a", 1, note="a"), price("b", 2, note="b")])
+    stall.bring([price("a", 1, note="a"), price("b", 9, note="b")])
+    undone = stall.publications()[-1]
+    undoing = RunRequest(sync="prices", mode=Mode.ROLLBACK, undoes=undone.id, origin=Origin())
+    stall.answer(run_inline(stall.services, undoing), Choice.APPROVE)
+    edit(fields=NOTED, **UNVERSIONED)
+    run = replay(stall, first)
+    assert (run.status, stall.review_of(run).figures.count(Outcome.STALE)) == (RunStatus.SUCCEEDED, 0)
+    assert notes(stall) == [("a", "a"), ("b", "b")]
+
+
+def test_what_was_deleted_since_does_not_reappear(stall: Stall, edit: Any) -> None:
+    """With a version, too: the one that was deleted is the one that comes again."""
+    first = stall.bring([price("a", 1), price("gone", 3)])
+    later = stall.bring([price("a", 1)])
+    stall.answer(later, Choice.APPROVE, deletes_at_most=1)
+    edit(fields=NOTED)
+    run = replay(stall, first)
+    assert (stall.prices(), stall.review_of(run).figures.count(Outcome.STALE)) == ({"a": 1.0}, 1)

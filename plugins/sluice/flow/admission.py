@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from typing import Final
 
 import structlog
@@ -11,7 +12,7 @@ from sluice.errors import NotFound, NotUndoable, UsageInvalid
 from sluice.flow.before_images import undone_publication
 from sluice.flow.digest import content_digest
 from sluice.flow.pinned_spec import pinned_spec
-from sluice.flow.raw_data import replayable
+from sluice.flow.raw_data import replayed
 from sluice.guard.log_level import logged_from
 from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
 from sluice.model.base import RunId, Token
@@ -36,8 +37,9 @@ def admit(services: Services, request: RunRequest, run_id: RunId) -> Run:
     spec = _spec(services, request)
     policy = services.policy(spec.stage)
     mode = mode_of(spec, request)
+    donors = replayed(services, request) if mode is Mode.REPLAY else []
     if request.replays is not None:
-        request = request.model_copy(update={"replays": replayable(services, request, request.replays)})
+        request = request.model_copy(update={"replays": donors[-1]})
     spec_json = spec.model_dump_json().encode()
     spec_hash = hashlib.sha256(spec_json).hexdigest()
     now = services.clock.now()
@@ -49,7 +51,7 @@ def admit(services: Services, request: RunRequest, run_id: RunId) -> Run:
             sync=spec.sync,
             stage=spec.stage,
             tenant=spec.tenant,
-            request_key=request_key(spec, mode, request, spec_hash),
+            request_key=request_key(spec, mode, request, spec_hash, donors),
             mode=mode,
             window=request.window,
             shards=tuple(sorted(set(request.shards))),
@@ -108,8 +110,11 @@ def _copy(services: Services, run: Run, policy: StagePolicy) -> Pointer:
     return services.artifacts.put(ref, data, records=1, expires_at=services.clock.now() + policy.artifact_ttl)
 
 
-def request_key(spec: SyncSpec, mode: Mode, request: RunRequest, spec_hash: str) -> str:
-    """Return what makes two requests the same: stage, tenant, sync, version, and a hash of all that shapes the work."""
+def request_key(spec: SyncSpec, mode: Mode, request: RunRequest, spec_hash: str, donors: Sequence[RunId] = ()) -> str:
+    """Return what makes two requests the same: stage, tenant, sync, version, and a hash of all that shapes the work.
+
+    To replay a window that has got further runs since is another request.
+    """
     work = {
         "mode": mode,
         "window": request.window.model_dump(mode="json") if request.window else None,
@@ -118,6 +123,7 @@ def request_key(spec: SyncSpec, mode: Mode, request: RunRequest, spec_hash: str)
         "spec": spec_hash,
         **({} if request.undoes is None else {"undoes": request.undoes}),
         **({} if request.replays is None else {"replays": request.replays}),
+        **({} if request.replays is not None or not donors else {"donors": list(donors)}),
     }
     digest = hashlib.sha256(json.dumps(work, sort_keys=True).encode()).hexdigest()
     return f"{spec.stage}:{spec.tenant}:{spec.sync}:{spec.version}:{digest[:32]}"
@@ -144,14 +150,15 @@ def mode_of(spec: SyncSpec, request: RunRequest) -> Mode:
         raise UsageInvalid("a run takes a publication back if it names one and its mode is rollback, and not otherwise")
     if request.undoes is not None and (request.window is not None or request.shards or request.version is not None):
         raise UsageInvalid("a publication is taken back as a whole: without a window, without shards, by no version")
-    if (request.replays is None) is (request.mode is Mode.REPLAY):
+    is_replay = request.mode is Mode.REPLAY
+    named = (request.replays is not None, request.window is not None)
+    if named.count(True) != 1 if is_replay else request.replays is not None:
         raise UsageInvalid(
-            "a replay names the run whose raw data it maps again (--of, or `replays` in the form), and only a replay does"
+            "a replay names the run whose raw data it maps again (--of, or `replays` in the form), or else a window in which "
+            "the runs were begun; and only a replay names a run"
         )
-    if request.replays is not None and request.window is not None:
-        raise UsageInvalid("a replay maps what is stored, whatever its time: run it without a window")
     if request.mode is Mode.INCREMENTAL and not spec.can_increment:
         raise UsageInvalid(f"{spec.sync} declares no source.watermark, so it can only run in mode full")
-    if request.window is not None and not spec.uses_window:
+    if request.window is not None and not is_replay and not spec.uses_window:
         raise UsageInvalid(f"nothing that {spec.sync} asks its supplier depends on a window: run it without one")
     return request.mode or (Mode.INCREMENTAL if spec.can_increment else Mode.FULL)

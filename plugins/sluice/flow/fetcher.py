@@ -31,7 +31,7 @@ from sluice.guard.retries import DUE, due_at
 from sluice.model.artifact import ArtifactKind, ArtifactRef
 from sluice.model.base import RunId, ShardKey
 from sluice.model.lifecycle import ShardStatus, Step
-from sluice.model.run import Failure, Run
+from sluice.model.run import Failure, Mode, Run
 from sluice.model.shard import Shard
 from sluice.model.stage import StagePolicy
 from sluice.ports import Page, Services
@@ -120,10 +120,10 @@ class _Fetching:
 
     def go_on(self) -> None:
         """Bring in page after page until none follows."""
-        if self._run.replays is not None:
+        if self._run.mode is Mode.REPLAY:
             raise RawDataGone(
-                f"what run {self._run.replays} has fetched of shard {self.shard.key} was lost or damaged, and a replay asks no "
-                "supplier: run the sync in mode full instead"
+                f"what was fetched of shard {self.shard.key} was lost or damaged, and a replay asks no supplier: run the "
+                "sync in mode full instead"
             )
         spec = pinned_spec(self._services, self._run)
         source = self._services.source(spec, self._policy)

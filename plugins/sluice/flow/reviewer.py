@@ -59,6 +59,7 @@ def review(services: Services, run_id: RunId) -> Review:
             complete=spec.tells_absence,
             transformer_version=run.transformer_version,
             versions=_other_versions(run, arrived.values()),
+            newer=services.runs.newer_than(run) if run.mode is Mode.REPLAY else (),
             deletes=spec.target.deletes != "ignore",
         )
         target = services.target(spec)

@@ -8,6 +8,7 @@ from sluice import log_events
 from sluice.errors import RawDataGone, UsageInvalid
 from sluice.flow.entering import Entry, entered
 from sluice.flow.pinned_spec import pinned_spec
+from sluice.flow.raw_data import replayed
 from sluice.flow.shard_plans import all_shards, by_version, question_of
 from sluice.model.base import RunId
 from sluice.model.lifecycle import RunEvent, RunStatus, Step
@@ -35,8 +36,8 @@ def plan_shards(services: Services, run_id: RunId) -> list[Shard]:
         standing = services.shards.of(run_id)
         if run.status is RunStatus.SUCCEEDED:
             return standing
-        if run.replays is not None:
-            return _adopted(services, entry)
+        if run.mode is Mode.REPLAY:
+            return standing or _adopted(services, entry)
         spec = pinned_spec(services, run)
         if standing and not _may_grow(spec, is_first_try=is_first_try):
             return standing
@@ -63,12 +64,21 @@ def _may_grow(spec: SyncSpec, *, is_first_try: bool) -> bool:
 
 
 def _adopted(services: Services, entry: Entry) -> list[Shard]:
-    """Return the shards of the run that is replayed, as they were fetched."""
+    """Return the shards of the runs that are replayed, as they were fetched."""
     run = entry.run
-    shards = services.shards.adopt(run, services.clock.now() + entry.policy.artifact_ttl)
+    donors = replayed(services, run)
+    plans = {
+        shard.key: ShardPlan(key=shard.key, params=shard.params) for donor in donors for shard in services.shards.of(donor)
+    }
+    versions = {
+        plan.key: plan.transformer_version
+        for plan in by_version(pinned_spec(services, run), list(plans.values()))
+        if plan.transformer_version is not None
+    }
+    shards = services.shards.adopt(run, donors, versions, services.clock.now() + entry.policy.artifact_ttl)
     if not shards:
-        raise RawDataGone(f"what run {run.replays} has fetched is not kept any more")
-    log.info(log_events.SHARDS_ADOPTED, shards=len(shards), replays=run.replays)
+        raise RawDataGone(f"what {some_of(donors, ' and ')} has fetched is not kept any more")
+    log.info(log_events.SHARDS_ADOPTED, shards=len(shards), replays=some_of(donors))
     return shards
 
 

@@ -8,7 +8,7 @@ from sluice.model.artifact import ArtifactKind, Pointer
 from sluice.model.base import ReviewId, RunId, ShardKey, Token
 from sluice.model.lifecycle import RunEvent, RunStatus, Step
 from sluice.model.review import Decision, Review
-from sluice.model.run import Failure, Run
+from sluice.model.run import Failure, Run, Window
 from sluice.model.shard import Shard, ShardPlan
 from sluice.model.stage import StagePolicy
 
@@ -52,6 +52,15 @@ class RunStore(Protocol):
     def reach(self, run: Run, step: Step) -> None:
         """Note that the step the run is at has come to its end, so that `step` is next; `Fenced` on an older token."""
 
+    def fetched_within(self, sync: str, window: Window) -> list[Run]:
+        """Return the runs that have asked the supplier of a sync, and were begun within a window, oldest first."""
+
+    def newer_than(self, run: Run) -> list[RunId]:
+        """Return the runs of the sync whose data is newer than that of a replay, and of which nobody can tell any more.
+
+        Data is as old as the run that has fetched it: of a replay, the newest one that it has replayed.
+        """
+
     def recent(self, sync: str | None, statuses: Sequence[RunStatus], limit: int) -> list[Run]:
         """Return the newest runs first, filtered where a filter is given."""
 
@@ -62,11 +71,13 @@ class ShardStore(Protocol):
     def plan(self, run: Run, plans: Sequence[ShardPlan], watermarks: Mapping[ShardKey, str]) -> list[Shard]:
         """Insert the shards, `pending`; those that exist stay as they are. Return all shards of the run by key."""
 
-    def adopt(self, run: Run, expires_at: datetime) -> list[Shard]:
-        """Give a replay the shards of the run it replays: those it asks for that were fetched to their end, `pending`.
+    def adopt(self, run: Run, donors: Sequence[RunId], versions: Mapping[ShardKey, int], expires_at: datetime) -> list[Shard]:
+        """Give a replay the shards of the runs it replays: those it asks for that were fetched to their end, `pending`.
 
-        Their raw chunks are the run's own from then on, and kept until `expires_at` at least. One of which a chunk is not kept
-        any more is left out; those that exist stay as they are. Return all shards of the run by key.
+        The raw chunks of all donors, those of the first one first, are the run's own from then on, and kept until `expires_at`
+        at least; a chunk that one has taken over from another comes once. A shard of which a chunk is not kept any more is left
+        out; those that exist stay as they are. `versions` are those of the transformation that make them, where that is not
+        the run's. Return all shards of the run by key.
         """
 
     def of(self, run: RunId) -> list[Shard]:
@@ -116,6 +127,9 @@ class PointerStore(Protocol):
         With a token, raises `Fenced` unless it is the token of the ref's shard (or of its run, without a shard).
         """
 
+    def named(self, keys: Sequence[str]) -> dict[str, Pointer]:
+        """Return a pointer to each of these artifacts, by key; one that counts no more leads to its bytes, too."""
+
     def of(self, run: RunId, kind: ArtifactKind, shard: ShardKey | None = None) -> list[Pointer]:
         """Return the pointers of one kind that count, ordered by shard, seq and variant."""
 
@@ -127,9 +141,6 @@ class ReviewStore(Protocol):
         """Insert the review; the same id is returned as stored, decision and all. `Fenced` on an older run token.
 
         Reviews that still wait are superseded by it: those of the same run, and those of older runs of the sync that it
-    def named(self, keys: Sequence[str]) -> dict[str, Pointer]:
-        """Return a pointer to each of these artifacts, by key; one that counts no more leads to its bytes, too."""
-
         covers (see `guard.supersession`).
         """
 

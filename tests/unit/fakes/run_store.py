@@ -16,7 +16,7 @@ from sluice.model.lifecycle import (
     Step,
     advance,
 )
-from sluice.model.run import LEFT_UNFINISHED, Failure, Run
+from sluice.model.run import LEFT_UNFINISHED, SYNC_MODES, Failure, Mode, Run, Window
 from sluice.model.shard import Shard
 from sluice.model.stage import StagePolicy
 from tests.unit.fakes.memory import Memory
@@ -116,6 +116,40 @@ class MemoryRunStore:
                 raise Fenced(f"run {run.id} was ended meanwhile", run=run.id)
             memory.still_run(run.id, run.token)
             memory.runs[run.id] = memory.runs[run.id].model_copy(update={"step": step})
+
+    def fetched_within(self, sync: str, window: Window) -> list[Run]:
+        """Return the runs that have asked the supplier, oldest first."""
+        with self._memory.lock:
+            return [run for run in self._fetched(sync) if window.start <= run.created_at < window.end]
+
+    def newer_than(self, run: Run) -> list[RunId]:
+        """Return the runs whose data is newer, or of unknown age."""
+        with self._memory.lock:
+            own = self._age(self._memory.run(run.id))
+            ages = {
+                other.id: self._age(other)
+                for other in self._memory.runs.values()
+                if other.sync == run.sync and other.mode is not Mode.ROLLBACK and other.follows is None and other.id != run.id
+            }
+            return sorted(other for other, age in ages.items() if own is None or age is None or age > own)
+
+    def _fetched(self, sync: str) -> list[Run]:
+        return [
+            run for run in self._memory.runs.values() if run.sync == sync and run.mode in SYNC_MODES and run.follows is None
+        ]
+
+    def _age(self, run: Run) -> int | None:
+        """Return the place, in order of admission, of the newest run that has fetched the data."""
+        order = list(self._memory.runs)
+        if run.mode is not Mode.REPLAY:
+            return order.index(run.id)
+        if run.replays is not None:
+            return order.index(run.replays) if run.replays in order else None
+        return (
+            max((order.index(other.id) for other in self.fetched_within(run.sync, run.window)), default=None)
+            if run.window
+            else None
+        )
 
     def recent(self, sync: str | None, statuses: Sequence[RunStatus], limit: int) -> list[Run]:
         """Return the newest runs first."""

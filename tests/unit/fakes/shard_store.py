@@ -38,28 +38,45 @@ class MemoryShardStore:
                 self._memory.shards.setdefault((run.id, plan.key), shard)
             return self._memory.of_run(run.id)
 
-    def adopt(self, run: Run, expires_at: datetime) -> list[Shard]:
+    def adopt(self, run: Run, donors: Sequence[RunId], versions: Mapping[ShardKey, int], expires_at: datetime) -> list[Shard]:
         """Give a replay the shards that were fetched to their end, with their raw chunks."""
         memory = self._memory
         with memory.lock:
             memory.still_run(run.id, run.token)
-            for shard in memory.of_run(RunId(run.replays or "")):
+            before, seen = set(memory.shards), set[str]()
+            for shard in (shard for donor in donors for shard in memory.of_run(donor)):
                 raws = [
                     pointer
-                    for ref, pointer in memory.pointers.items()
+                    for ref, pointer in sorted(memory.pointers.items(), key=lambda item: item[0].seq)
                     if (ref.run, ref.shard, ref.kind) == (shard.run, shard.key, ArtifactKind.RAW)
                 ]
                 is_asked = shard.exhausted and (not run.shards or shard.key in run.shards)
-                if not is_asked or len(raws) < shard.chunks or (run.id, shard.key) in memory.shards:
-                    continue
-                fetched = {"run": run.id, "status": ShardStatus.PENDING, "epoch": 0, "watermark": None, "high_mark": None}
-                fresh = {"attempt": 0, "token": Token(0), "failure": None, "progress_at": memory.clock.now()}
-                memory.shards[run.id, shard.key] = shard.model_copy(update=fetched | fresh)
-                for raw in raws:
-                    until = None if raw.expires_at is None else max(raw.expires_at, expires_at)
-                    ref = raw.ref.model_copy(update={"run": run.id})
-                    memory.put(raw.model_copy(update={"ref": ref, "expires_at": until}))
+                is_there = (run.id, shard.key) in before or not seen.isdisjoint(raw.key for raw in raws)
+                if is_asked and len(raws) == shard.chunks and not is_there:
+                    seen.update(raw.key for raw in raws)
+                    self._replay(run, shard, raws, versions.get(shard.key), expires_at)
             return memory.of_run(run.id)
+
+    def _replay(self, run: Run, shard: Shard, raws: list[Pointer], version: int | None, expires_at: datetime) -> None:
+        """Add what an older run has of a shard to what the replay has of it."""
+        memory = self._memory
+        held = memory.shards.get((run.id, shard.key))
+        for seq, raw in enumerate(raws, start=held.chunks if held else 0):
+            ref = raw.ref.model_copy(update={"run": run.id, "seq": seq})
+            until = None if raw.expires_at is None else max(raw.expires_at, expires_at)
+            memory.put(raw.model_copy(update={"ref": ref, "expires_at": until}))
+        fetched = {"run": run.id, "status": ShardStatus.PENDING, "epoch": 0, "watermark": None, "high_mark": None}
+        fresh = {"attempt": 0, "token": Token(0), "failure": None, "progress_at": memory.clock.now()}
+        counted = {name: getattr(shard, name) + (getattr(held, name) if held else 0) for name in ("chunks", "pages", "records")}
+        told = [(held.until, held.supplied_at)] if held else []
+        latest = {
+            name: max((moment for moment in moments if moment is not None), default=None)
+            for name, moments in zip(
+                ("until", "supplied_at"), zip((shard.until, shard.supplied_at), *told, strict=True), strict=True
+            )
+        }
+        changes = fetched | fresh | counted | latest | {"transformer_version": version}
+        memory.shards[run.id, shard.key] = shard.model_copy(update=changes)
 
     def of(self, run: RunId) -> list[Shard]:
         """Return the run's shards, ordered by key."""

@@ -1,22 +1,24 @@
-"""Handing over: two runs go in, what the older has fetched becomes the newer's own.
+"""Handing over: older runs and a newer one go in, what the older have fetched becomes the newer's own.
 
 Of one request, with all checkpoints, where the newer takes over (see `guard.takeover`); the raw chunks alone, where it replays.
 """
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
 import psycopg
 from psycopg.rows import DictRow
+from psycopg.types.json import Jsonb
 
 from sluice.adapters.queries import Queries
 from sluice.adapters.state import journal, redrives
 from sluice.adapters.state.columns import failure_columns, failure_facts
 from sluice.model.artifact import ArtifactKind
-from sluice.model.base import RunId
+from sluice.model.base import RunId, ShardKey
 from sluice.model.lifecycle import SHARD_TRANSITIONS, RunStatus, ShardEvent, ShardStatus, destination, sources
 from sluice.model.run import Failure, Run
-from sluice.model.shard import SHARD_STATE_VERSION
+from sluice.model.shard import SHARD_STATE_VERSION, some_of
 
 _OF_SHARDS: Final = (ArtifactKind.RAW, ArtifactKind.ROWS, ArtifactKind.REJECTS)
 
@@ -55,27 +57,36 @@ def adopt(connection: psycopg.Connection[DictRow], donor: RunId, run: RunId, fre
     }
     adopted = connection.execute(_SQL["adopt_shards"], facts).fetchall()
     connection.execute(_SQL["adopt_artifacts"], facts)
+    redrives.hand_over(connection, donor, run)
     kept = sum(row["has_checkpoint"] for row in adopted)
     journal.note_run(connection, run, "adopt", RunStatus.PENDING, donor=donor, shards=kept)
-    redrives.hand_over(connection, donor, run)
 
 
-def replay(connection: psycopg.Connection[DictRow], run: Run, expires_at: datetime) -> None:
-    """Copy the shards that the run replays and was asked for, as they were fetched, and the pointers to their raw chunks.
+def replay(
+    connection: psycopg.Connection[DictRow],
+    run: Run,
+    donors: Sequence[RunId],
+    versions: Mapping[ShardKey, int],
+    expires_at: datetime,
+) -> None:
+    """Make shards of those that the run replays and was asked for, as they were fetched, with pointers to their raw chunks.
 
-    The replayed run is locked before that, so that nobody removes the chunks meanwhile.
+    The replayed runs are locked before that, so that nobody removes the chunks meanwhile.
     """
     facts = {
-        "donor": run.replays,
+        "donors": list(donors),
         "run": run.id,
         "shards": list(run.shards),
+        "versions": Jsonb(dict(versions)),
         "pending": ShardStatus.PENDING,
         "state_version": SHARD_STATE_VERSION,
         "raw": ArtifactKind.RAW,
         "expires_at": expires_at,
     }
-    connection.execute(_SQL["hold_donor"], facts)
+    connection.execute(_SQL["hold_donors"], facts)
+    whole = connection.execute(_SQL["whole_shards"], facts).fetchall()
+    facts |= {"runs": [row["run"] for row in whole], "keys": [row["key"] for row in whole]}
     adopted = connection.execute(_SQL["replay_shards"], facts).fetchall()
     facts["adopted"] = [row["key"] for row in adopted]
     connection.execute(_SQL["replay_chunks"], facts)
-    journal.note_run(connection, run.id, "adopt", run.status, donor=run.replays, shards=len(adopted))
+    journal.note_run(connection, run.id, "adopt", run.status, donor=some_of(donors), shards=len(adopted))

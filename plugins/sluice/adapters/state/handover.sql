@@ -38,31 +38,53 @@ from sluice_state.artifact join sluice_state.shard on shard.run = %(run)s and sh
 where artifact.run = %(donor)s and artifact.kind = any(%(kinds)s) and artifact.superseded_at is null
 order by artifact.id
 
--- name: hold_donor
--- Keep the chunks of a run from being removed, until this transaction ends.
-select id from sluice_state.run where id = %(donor)s for no key update
+-- name: hold_donors
+-- Keep the chunks of some runs from being removed, until this transaction ends.
+select id from sluice_state.run where id = any(%(donors)s) order by id for no key update
+
+-- name: whole_shards
+-- The shards of some runs that were fetched to their end and of which every raw chunk is kept, oldest run first. One that was taken
+-- over from an earlier of these runs, chunks and all, is the same once more, and left out.
+with donor as (
+    select run, place from unnest(%(donors)s::text[]) with ordinality as listed (run, place)
+), chunk as (
+    select donor.place, donor.run, artifact.shard, artifact.key
+    from donor join sluice_state.artifact on artifact.run = donor.run and artifact.kind = %(raw)s and superseded_at is null
+    where cardinality(%(shards)s::text[]) = 0 or artifact.shard = any(%(shards)s)
+)
+select shard.run, shard.key
+from donor join sluice_state.shard on shard.run = donor.run
+where shard.exhausted and (cardinality(%(shards)s::text[]) = 0 or shard.key = any(%(shards)s))
+    and shard.chunks = (select count(*) from chunk where chunk.run = shard.run and chunk.shard = shard.key)
+    and not exists (
+        select from chunk join chunk as earlier on earlier.key = chunk.key and earlier.place < chunk.place
+        join sluice_state.shard as before on before.run = earlier.run and before.key = earlier.shard and before.exhausted
+        where chunk.run = shard.run and chunk.shard = shard.key
+    )
+order by donor.place, shard.key
 
 -- name: replay_shards
--- Copy the shards of another run that were fetched to their end and of which every raw chunk is kept, as fetched and not mapped.
+-- Make one shard, as fetched and not mapped, of all those of a key, the newest of which says what it was asked for with.
 insert into sluice_state.shard (
-    run, key, params, status, cursor, exhausted, until, supplied_at, chunks, pages, records, state_version, progress_at
+    run, key, params, transformer_version, status, cursor, exhausted, until, supplied_at, chunks, pages, records, state_version,
+    progress_at
 )
-select %(run)s, key, params, %(pending)s, cursor, exhausted, until, supplied_at, chunks, pages, records, %(state_version)s, now()
-from sluice_state.shard
-where run = %(donor)s and exhausted and (cardinality(%(shards)s::text[]) = 0 or key = any(%(shards)s))
-    and chunks = (
-        select count(*) from sluice_state.artifact
-        where artifact.run = shard.run and artifact.shard = shard.key and kind = %(raw)s and superseded_at is null
-    )
-order by key
+select %(run)s, shard.key, (array_agg(shard.params order by place desc))[1], (%(versions)s::jsonb ->> shard.key)::integer, %(pending)s,
+    (array_agg(shard.cursor order by place desc))[1], true, max(shard.until), max(shard.supplied_at), sum(shard.chunks),
+    sum(shard.pages), sum(shard.records), %(state_version)s, now()
+from unnest(%(runs)s::text[], %(keys)s::text[]) with ordinality as whole (run, key, place)
+join sluice_state.shard on shard.run = whole.run and shard.key = whole.key
+group by shard.key order by shard.key
 on conflict (run, key) do nothing
 returning key
 
 -- name: replay_chunks
--- Copy the pointers to the raw chunks of the shards that were copied, and let them live for as long as the run's own would.
+-- Copy the pointers to the raw chunks of the shards that were made, those of older runs first, and let them live for as long as the
+-- run's own would.
 insert into sluice_state.artifact (run, sync, kind, shard, seq, variant, key, bytes, sha256, records, expires_at, pinned)
-select %(run)s, sync, kind, shard, seq, variant, key, bytes, sha256, records,
-    case when expires_at is not null then greatest(expires_at, %(expires_at)s) end, pinned
-from sluice_state.artifact
-where run = %(donor)s and shard = any(%(adopted)s) and kind = %(raw)s and superseded_at is null
-order by id
+select %(run)s, sync, kind, shard, row_number() over (partition by shard order by place, seq, id) - 1, variant, artifact.key, bytes,
+    sha256, records, case when expires_at is not null then greatest(expires_at, %(expires_at)s) end, pinned
+from unnest(%(runs)s::text[], %(keys)s::text[]) with ordinality as whole (run, key, place)
+join sluice_state.artifact on artifact.run = whole.run and artifact.shard = whole.key and kind = %(raw)s and superseded_at is null
+where whole.key = any(%(adopted)s)
+order by shard, place, seq

@@ -47,6 +47,32 @@ where (%(sync)s::text is null or sync = %(sync)s)
     and (cardinality(%(statuses)s::text[]) = 0 or status = any(%(statuses)s))
 order by ordinal desc limit %(limit)s
 
+-- name: fetched_within
+-- The runs of a sync that have asked the supplier, and were begun within a window, oldest first.
+select * from sluice_state.run
+where sync = %(sync)s and mode = any(%(fetching)s) and follows is null
+    and created_at >= %(window_start)s and created_at < %(window_end)s
+order by ordinal
+
+-- name: newer_than
+-- The runs of a sync whose data is newer than that of a run, or of unknown age: as old as the newest run that has fetched of it.
+with aged as (
+    select asked.id, case
+        when asked.mode <> 'replay' then asked.ordinal
+        when asked.replays is not null then (select fetched.ordinal from sluice_state.run as fetched where fetched.id = asked.replays)
+        else (
+            select max(fetched.ordinal) from sluice_state.run as fetched
+            where fetched.sync = asked.sync and fetched.mode = any(%(fetching)s) and fetched.follows is null
+                and fetched.created_at >= asked.window_start and fetched.created_at < asked.window_end
+        )
+    end as age
+    from sluice_state.run as asked
+    where asked.sync = %(sync)s and asked.mode <> 'rollback' and asked.follows is null
+)
+select other.id from aged as other, aged as own
+where own.id = %(run)s and other.id <> own.id and (own.age is null or other.age is null or other.age > own.age)
+order by other.id
+
 -- name: readmit
 -- Make a run that follows, or has ended as a follower, one that nobody has worked on.
 update sluice_state.run set

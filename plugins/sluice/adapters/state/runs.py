@@ -25,7 +25,7 @@ from sluice.model.lifecycle import (
     destination,
     sources,
 )
-from sluice.model.run import LEFT_UNFINISHED, RUN_STATE_VERSION, Failure, Run
+from sluice.model.run import LEFT_UNFINISHED, RUN_STATE_VERSION, SYNC_MODES, Failure, Run, Window
 from sluice.model.stage import StagePolicy
 
 _log: Final = structlog.get_logger()
@@ -120,6 +120,18 @@ class PostgresRunStore:
             flights.still_run(connection, run.id, run.token)
             if connection.execute(SQL["reach"], {"id": run.id, "step": step}).rowcount == 0:
                 raise Fenced(f"run {run.id} was ended meanwhile", run=run.id)
+
+    def fetched_within(self, sync: str, window: Window) -> list[Run]:
+        """Return the runs that have asked the supplier, and were begun within the window, oldest first."""
+        facts = {"sync": sync, "fetching": list(SYNC_MODES), "window_start": window.start, "window_end": window.end}
+        with self._database.transaction() as connection:
+            return [run_from_row(row) for row in connection.execute(SQL["fetched_within"], facts)]
+
+    def newer_than(self, run: Run) -> list[RunId]:
+        """Return the runs whose data is newer than that of a replay, or of unknown age."""
+        facts = {"sync": run.sync, "fetching": list(SYNC_MODES), "run": run.id}
+        with self._database.transaction() as connection:
+            return [RunId(row["id"]) for row in connection.execute(SQL["newer_than"], facts)]
 
     def recent(self, sync: str | None, statuses: Sequence[RunStatus], limit: int) -> list[Run]:
         """Return the newest runs first, filtered where a filter is given."""

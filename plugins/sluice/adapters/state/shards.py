@@ -47,11 +47,11 @@ class PostgresShardStore:
             journal.note_run(connection, run.id, "plan", run.status, shards=len(planned))
             return _of(connection, run.id)
 
-    def adopt(self, run: Run, expires_at: datetime) -> list[Shard]:
-        """Give a replay the shards that the run it replays has fetched; `Fenced` on an older run token."""
+    def adopt(self, run: Run, donors: Sequence[RunId], versions: Mapping[ShardKey, int], expires_at: datetime) -> list[Shard]:
+        """Give a replay the shards that the runs it replays have fetched; `Fenced` on an older run token."""
         with self._database.transaction() as connection:
             flights.still_run(connection, run.id, run.token)
-            handover.replay(connection, run, expires_at)
+            handover.replay(connection, run, donors, versions, expires_at)
             return _of(connection, run.id)
 
     def of(self, run: RunId) -> list[Shard]:
