@@ -12,6 +12,7 @@ from sluice.mapping.violation import TYPE, Violation, shown
 _ITEM: Final = r'(?:"(?:[^"\\]++|\\.)*+"|[^{}",\\]++)'
 _ARRAY: Final = re.compile(rf"\{{(?:{_ITEM}(?:,{_ITEM})*+)?\}}", re.DOTALL).fullmatch
 _ITEMS: Final = re.compile(r'"((?:[^"\\]++|\\.)*+)"|([^{}",\\]++)', re.DOTALL).findall
+_PLAIN: Final = re.compile(r'[^\s{}",\\]+').fullmatch
 _NULL: Final = "NULL"
 
 
@@ -53,5 +54,7 @@ def _item(quoted: str, bare: str, from_text: Callable[[str], Any]) -> Any:
 
 
 def _quoted(text: str) -> str:
+    if _PLAIN(text) and text.upper() != _NULL:
+        return text
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

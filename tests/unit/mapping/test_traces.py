@@ -26,11 +26,17 @@ KINDS = {
     "day": "date",
     "at": "timestamptz",
     "document": "json",
+    "words": "text[]",
+    "moments": "timestamptz[]",
+    "shares": "numeric[]",
+    "flags": "boolean[]",
 }
 SPEC = sync_spec(dict(KINDS))
 RECORD = (
     '{"id": "a", "whole": 9007199254740993, "exact": 1.50, "fixed": "7.25", "real": 1e20, "yes": true, "day": "2026-01-31",'
-    ' "at": "2026-01-31T12:00:00.000001+01:00", "document": {"b": 1.0, "a": "caf\\u00e9"}}'
+    ' "at": "2026-01-31T12:00:00.000001+01:00", "document": {"b": 1.0, "a": "caf\\u00e9"},'
+    ' "words": ["a", "b c", "", null, "null", "\\"\\\\"], "moments": ["2026-01-31T12:00:00+01:00"],'
+    ' "shares": [1.50], "flags": [true, null]}'
 )
 VALUES = {
     "id": "a",
@@ -42,6 +48,10 @@ VALUES = {
     "day": "2026-01-31",
     "at": "2026-01-31T11:00:00.000001Z",
     "document": '{"a":"café","b":1}',
+    "words": r"""{a,"b c","",NULL,"null","\"\\"}""",
+    "moments": "{2026-01-31T11:00:00Z}",
+    "shares": "{1.5}",
+    "flags": "{true,NULL}",
 }
 SPELLED = {
     "id": "a",
@@ -53,11 +63,16 @@ SPELLED = {
     "day": "2026-01-31",
     "at": "2026-01-31 11:00:00.000001+00",
     "document": '{"a": "café", "b": 1.0}',
+    "words": r"""{a,"b c","",NULL,"null","\"\\"}""",
+    "moments": '{"2026-01-31 11:00:00+00"}',
+    "shares": "{1.500}",
+    "flags": "{t,NULL}",
 }
 """The same row as Postgres casts it to text."""
 IMAGE = (
     '{"id":"a","whole":9007199254740993,"exact":1.500,"fixed":7.2500,"real":1e+20,"yes":true,"day":"2026-01-31",'
-    '"at":"2026-01-31T11:00:00.000001+00:00","document":{"a": "café", "b": 1.0},"mine":"x"}'
+    '"at":"2026-01-31T11:00:00.000001+00:00","document":{"a": "café", "b": 1.0},"mine":"x",'
+    '"words":["a","b c","",null,"null","\\"\\\\"],"moments":["2026-01-31T11:00:00+00:00"],"shares":[1.500],"flags":[true,null]}'
 )
 """The same row as Postgres makes JSON of it, with a column that is not of the spec."""
 LEDGER = json.dumps({"row_hash": "\\x" + "5" * 32})

@@ -39,10 +39,16 @@ from tests.unit.mapping.workbench import field_type
         ("integer", "double precision", False),
         ("timestamp without time zone", "timestamptz", False),
         ("date", "timestamptz", False),
+        ("integer[]", "bigint[]", True),
+        ("bigint[]", "integer[]", False),
+        ("character varying(20)[]", "text[]", True),
+        ("numeric(10,2)[]", "numeric(12,4)[]", True),
+        ("integer", "bigint[]", False),
+        ("integer[]", "bigint", False),
     ],
 )
 def test_what_is_wider(present: str, declared: str, is_wider: bool) -> None:
-    """Whole numbers into wider ones, numbers into those with a place for each digit, short texts into any."""
+    """Whole numbers into wider ones, numbers into those with a place for each digit, short texts into any; arrays so."""
     assert is_widening(present, field_type(declared), is_key=False) is is_wider
 
 
