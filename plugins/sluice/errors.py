@@ -13,6 +13,7 @@
     │   ├── AirflowUnavailable      Airflow's REST API cannot be reached
     │   ├── ReceiverUnavailable     who is called by a webhook cannot be reached
     │   ├── FlightTaken             another run of the same request is alive
+    │   ├── TransformUnavailable    what the team's function asks cannot be reached
     │   ├── NoProgress              the step came no further for too long
     │   ├── StateTooNew             a row written by a newer Sluice, whose workers will take it
     │   ├── RedoNeeded              what a step needs was damaged, and is marked to be made again
@@ -37,6 +38,7 @@
     │   │   ├── StrayAddress        a next link or a redirect to a host that is not allowed
     │   │   ├── FileUnreadable      a file that is not of its declared format, or cut short
     │   │   └── ShardsUnusable      a list of shards that cannot be used: empty, too long, or a value that is none
+    │   ├── TransformBroken         the team's function brings no object through
     │   ├── ArtifactCorrupt         bytes that do not match their pointer
     │   ├── NothingToReview         no shard of the run has come through
     │   ├── ReviewNotApproved       publish was asked for without an approval
@@ -149,6 +151,12 @@ class FlightTaken(Retryable):
     """Another run of the same request is alive."""
 
 
+class TransformUnavailable(Retryable):
+    """What the team's function asks cannot be reached, which is no object's fault."""
+
+    scope = Scope.SHARD
+
+
 class NoProgress(Retryable):
     """The step came no further for too long, so it gave its request up for another worker to take over."""
 
@@ -251,6 +259,12 @@ class ShardsUnusable(AnswerUnusable):
     """The supplier's list of shards cannot be used."""
 
     scope = Scope.RUN
+
+
+class TransformBroken(Permanent):
+    """The team's function brings no object through."""
+
+    scope = Scope.SHARD
 
 
 class ArtifactCorrupt(Permanent):

@@ -39,6 +39,7 @@ from sluice.adapters.state import (
     PostgresWatermarkStore,
 )
 from sluice.adapters.state.database import StateDatabase
+from sluice.adapters.transforms import team_function
 from sluice.errors import SpecInvalid, StateUnavailable, TargetUnavailable
 from sluice.guard.breaker import SharedBreaker
 from sluice.guard.pacing import Pacing
@@ -145,6 +146,7 @@ def open_services(
             codec=ZstdChunkCodec(),
             source=source,
             shard_finder=lambda spec, policy: SourceShardFinder(spec, lambda lister: sources.open(lister, spec.stage, policy)),
+            transform=lambda spec, shard: team_function(spec, shard, settings.include),
             ledger=lambda spec: PostgresLedger(target_database(spec.target.connection)),
             target=target,
             spec=specs.sync,

@@ -180,7 +180,8 @@ def _map_again(services: Services, run: Run, spec: SyncSpec, shard: Shard, seq: 
     """Map a chunk in full, since the ledger forgot meanwhile what the transformer left out for its sake."""
     raw = next(raw for raw in services.pointers.of(run.id, ArtifactKind.RAW, shard.key) if raw.ref.seq == seq)
     with intact(services, raw, run) as chunk:
-        mapper = Mapper(spec.as_version(shard.version_in(run)), shard.until, shard.supplied_at)
+        meant = spec.as_version(shard.version_in(run))
+        mapper = Mapper(meant, shard.until, shard.supplied_at, services.transform(meant, shard.key))
         mapped = mapper.map_chunk(services.codec.pages(chunk), raw.key, lambda _: {})
     ref = ArtifactRef(
         sync=run.sync,

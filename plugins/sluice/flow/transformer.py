@@ -64,7 +64,8 @@ def transform(services: Services, run_id: RunId, shard_key: ShardKey) -> Shard:
 
 def _transform(services: Services, run: Run, shard: Shard, pulse: Heartbeat) -> Shard:
     spec, version = spec_of(services, run, shard), shard.version_in(run)
-    mapper, ledger = Mapper(spec, shard.until, shard.supplied_at), services.ledger(spec)
+    mapper = Mapper(spec, shard.until, shard.supplied_at, services.transform(spec, shard.key))
+    ledger = services.ledger(spec)
     order = mark_order(spec)
     done = {pointer.ref.seq: pointer for pointer in services.pointers.of(run.id, ArtifactKind.ROWS, shard.key)}
     mark: str | None = None

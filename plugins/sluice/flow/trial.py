@@ -58,7 +58,8 @@ def try_spec(services: Services, spec: SyncSpec, question: TrialQuestion) -> Tri
     )
     fetched = _Fetched(spec.source.stored_records)
     asked = fetched.take(services.source(spec, policy), bounds, shard, question.limit)
-    mapped = Mapper(spec, bounds.until, bounds.supplied_at).map_chunk([fetched.page()], "trial", lambda _: {})
+    mapper = Mapper(spec, bounds.until, bounds.supplied_at, services.transform(spec, plan.key))
+    mapped = mapper.map_chunk([fetched.page()], "trial", lambda _: {})
     comparison, incomparable, failure = _compared(services, spec, plan, mapped)
     documents = shapes.decoded(fetched.records)
     return Trial(
@@ -193,8 +194,8 @@ def _records_hints(spec: SyncSpec, fetched: _Fetched) -> list[Hint]:
 
 
 def _field_hints(spec: SyncSpec, documents: list[Any]) -> list[Hint]:
-    """Name each field whose path leads nowhere in any of the records."""
-    if not documents:
+    """Name each field whose path leads nowhere in any of the records, though no function could have put it there."""
+    if not documents or spec.transform is not None:
         return []
     hints = []
     for index, declared in enumerate(spec.fields):

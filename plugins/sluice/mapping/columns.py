@@ -16,8 +16,10 @@ from sluice.model import rows
 from sluice.model.base import ObjectKey
 from sluice.model.rows import Postdated
 from sluice.model.spec import SyncSpec
+from sluice.ports import TeamFunction
 
 _HIGH_MARK: Final = b"sluice.high_mark"
+_READING: Final = b"sluice.reading"
 _POSTDATED: Final = b"sluice.postdated"
 _HASH: Final = pa.binary(rows.HASH_BYTES)
 _HEAD: Final = (
@@ -38,15 +40,21 @@ def raw_hash(raw: Raw, reading: int) -> bytes:
     return xxhash.xxh3_128_digest(raw, reading)
 
 
-def reading_of(spec: SyncSpec) -> int:
-    """Return a number that changes with whatever decides how a record becomes a row: its fields, and the key and version."""
-    # Without formats and tombstones the number is what it was before there were any: what was read then need not be read anew.
+def reading_of(spec: SyncSpec, function: TeamFunction | None = None) -> int:
+    """Return a number that changes with whatever decides how a record becomes a row: its fields, and the key and version.
+
+    And the code of the team's function, which is given if the spec has one.
+    """
+    # Without formats, tombstones and functions the number is what it was before there were any: nothing need be read anew.
     declared = [
         field.model_dump(mode="json", exclude={"description"} | ({"format"} if field.format is None else set()))
         for field in spec.fields
     ]
     identity = spec.object.model_dump(mode="json", exclude={"deleted"} if spec.object.deleted is None else None)
-    return xxhash.xxh3_64_intdigest(msgspec.json.encode([spec.version, identity, declared]))
+    parts = [spec.version, identity, declared]
+    if function is not None:
+        parts += [spec.transform.model_dump(mode="json") if spec.transform else None, function.digest]
+    return xxhash.xxh3_64_intdigest(msgspec.json.encode(parts))
 
 
 def row_hash(values: list[Any]) -> bytes:
@@ -101,11 +109,13 @@ class RowsFile:
     def _take(self, head: Head, row: bytes, *, mapped: bool = False, deleted: bool = False) -> None:
         self._heads.append((head.key, head.version, head.raw_hash, row, mapped, deleted, head.frame, head.index))
 
-    def parquet(self, high_mark: str | None = None, postdated: Postdated | None = None) -> bytes:
-        """Return the file; what the marks of its records say travels in its metadata."""
+    def parquet(self, reading: int, high_mark: str | None = None, postdated: Postdated | None = None) -> bytes:
+        """Return the file; how its records were read, and what their marks say, travels in its metadata."""
         columns = [*zip(*self._heads, strict=True), *zip(*self._rows, strict=True)] or [()] * len(self._schema)
         arrays = [pa.array(column, field.type) for column, field in zip(columns, self._schema, strict=True)]
-        metadata = {} if high_mark is None else {_HIGH_MARK: high_mark.encode()}
+        metadata = {_READING: f"{reading:016x}".encode()}
+        if high_mark is not None:
+            metadata[_HIGH_MARK] = high_mark.encode()
         if postdated is not None:
             metadata[_POSTDATED] = postdated.model_dump_json().encode()
         table = pa.Table.from_arrays(arrays, schema=self._schema.with_metadata(metadata))
@@ -133,6 +143,12 @@ def postdated_of(data: bytes) -> Postdated | None:
     """Return what a rows file says of records dated after their fetch; raise `ArtifactCorrupt` if it is none."""
     told = _metadata_of(data).get(_POSTDATED)
     return None if told is None else Postdated.model_validate_json(told)
+
+
+def reading_in(data: bytes) -> int | None:
+    """Return how the records of a rows file were read; None: an older release has not said. Raises `ArtifactCorrupt`."""
+    told = _metadata_of(data).get(_READING)
+    return None if told is None else int(told, 16)
 
 
 def _metadata_of(data: bytes) -> dict[bytes, bytes]:

@@ -70,6 +70,10 @@ class Identity:
             is_gone=self._gone is not None and values[self._gone] is True,
         )
 
+    def read(self, record: bytes) -> list[Any]:
+        """Return the values of the identity's fields in a record, null where they cannot be read."""
+        return self._reader.examine(record)[0]
+
     def problems(self, raw: Raw) -> tuple[ObjectKey | None, list[Problem]]:
         """Return the key of a record that has to be rejected, if it can be read, and all that is wrong with the record."""
         record = bytes(raw)

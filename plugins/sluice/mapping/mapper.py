@@ -22,7 +22,7 @@ from sluice.model.ledger import Remembered
 from sluice.model.reject import RawAddress, Reject
 from sluice.model.rows import Postdated
 from sluice.model.spec import SyncSpec
-from sluice.ports import Remember
+from sluice.ports import Remember, TeamFunction
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,24 @@ class MappedChunk:
 class Mapper:
     """Maps the records of one shard of a sync."""
 
-    def __init__(self, spec: SyncSpec, until: datetime | None = None, supplied_at: datetime | None = None) -> None:
-        """Let no mark above `until` count, and count what is dated after `supplied_at`: see `ChunkMarks`."""
+    def __init__(
+        self,
+        spec: SyncSpec,
+        until: datetime | None = None,
+        supplied_at: datetime | None = None,
+        function: TeamFunction | None = None,
+    ) -> None:
+        """Let no mark above `until` count, and count what is dated after `supplied_at`: see `ChunkMarks`.
+
+        `function` is the team's, of a spec that has one.
+        """
         self._splitter = PageSplitter(spec.source.stored_records)
         self._names = [field.name for field in spec.fields]
         self._reader = Reader(spec.fields, required=spec.object.key)
-        self._identity = Identity(spec, reading_of(spec))
+        self.reading = reading_of(spec, function)
+        """The number of this way to make rows of records."""
+        self._identity = Identity(spec, self.reading)
+        self._making = None if function is None else making(spec, function, self._identity)
         self._order = mark_order(spec)
         self._bounds = (until, supplied_at)
 
@@ -83,7 +95,7 @@ class Mapper:
                 marks.take(record.head.key, record.mark)
         high_mark, postdated = (marks.high_mark, marks.postdated) if marks else (None, None)
         return MappedChunk(
-            rows=file.parquet(high_mark, postdated),
+            rows=file.parquet(self.reading, high_mark, postdated),
             objects=len(file),
             mapped=file.mapped,
             rejects=tuple(sorted(rejects, key=lambda reject: (reject.address.frame, reject.address.index))),
@@ -114,6 +126,8 @@ class Mapper:
 
     def _read(self, records: Sequence[Identified]) -> Iterator[Outcome]:
         """Yield what becomes of each object that the ledger does not know as it is."""
+        if self._making is not None:
+            return iter(self._making(records))
         return outcomes(self._reader, [(record.raw, record.is_dubious) for record in records])
 
 
@@ -129,5 +143,5 @@ def _reject(key: ObjectKey | None, address: RawAddress, problems: Sequence[Probl
         error=problems[0].error,
         field=problems[0].field,
         message="; ".join(f"{problem.field}: {problem.message}" if problem.field else problem.message for problem in problems),
-    )
         raw_hash=bytes_hash(raw),
+    )

@@ -102,9 +102,12 @@ def image_in(undo: bytes, spec: SyncSpec, key: ObjectKey) -> tuple[Values | None
     return None, None
 
 
-def record_in(pages: Iterable[bytes], spec: SyncSpec, wanted: bytes) -> Record | None:
-    """Return the record of a chunk whose raw bytes have this hash; of several the last, which is the one that counted."""
-    splitter, reading = PageSplitter(spec.source.stored_records), reading_of(spec)
+def record_in(pages: Iterable[bytes], spec: SyncSpec, wanted: bytes, reading: int | None = None) -> Record | None:
+    """Return the record of a chunk whose raw bytes have this hash; of several the last, which is the one that counted.
+
+    They were hashed under a reading: see `reading_in`. None: under that of the spec.
+    """
+    splitter, reading = PageSplitter(spec.source.stored_records), reading_of(spec) if reading is None else reading
     found = None
     for frame, body in enumerate(pages):
         try:

@@ -8,6 +8,7 @@ from pydantic import Field
 from sluice.model.base import Frozen, ShardKey
 from sluice.model.fields import FieldSpec
 from sluice.model.scalars import Share
+from sluice.model.transform import TransformSpec
 
 _POINTS: Final = 2**64
 
@@ -19,6 +20,9 @@ class CanarySpec(Frozen):
     share: Share = Field(description="how many of the shards it makes")
     fields: tuple[FieldSpec, ...] | None = Field(
         default=None, min_length=1, description="all fields, with the names and types of the spec's; absent: as there"
+    )
+    transform: TransformSpec | None = Field(
+        default=None, exclude_if=lambda transform: transform is None, description="the team's function; absent: as there"
     )
 
     def makes(self, sync: str, shard: ShardKey) -> bool:

@@ -6,6 +6,7 @@ from typing import Annotated, Final, Literal
 from pydantic import AfterValidator, Field
 
 from sluice.errors import UsageInvalid
+from sluice.model.auth import CODE_PATTERN
 from sluice.model.base import Frozen
 from sluice.model.canary import CanarySpec
 from sluice.model.connections import TARGET
@@ -13,6 +14,7 @@ from sluice.model.fields import FieldSpec
 from sluice.model.scalars import Duration, LimitValue, Share
 from sluice.model.sharding import NAME_PATTERN, FileShards, ListedShards, ShardingSpec, WindowShards
 from sluice.model.source import PATH_PATTERN, SourceSpec, SqlSource
+from sluice.model.transform import TransformSpec
 from sluice.model.watermark import WATERMARK_TYPES, WatermarkSpec, WatermarkType
 
 STAGE_PATTERN: Final = r"^[a-z][a-z0-9-]{0,62}$"
@@ -63,6 +65,12 @@ class ReviewPolicy(Frozen):
     first_load: Literal["auto-approve", "needs-human"] = "needs-human"
     auto_approve: AutoApprove = AutoApprove()
     block: Block = Block()
+    expectations: str | None = Field(
+        default=None,
+        pattern=NAME_PATTERN,
+        exclude_if=lambda suite: suite is None,
+        description="the suite in include/expectations that is held against the table as it would be",
+    )
     approvers: tuple[Annotated[str, Field(min_length=1, max_length=200)], ...] = Field(
         default=(), description="the users who may answer; empty: whoever may act on the DAG"
     )
@@ -119,10 +127,21 @@ class SyncSpec(Frozen):
     shards: ShardingSpec | None = Field(default=None, description="absent: one shard, `all`, or one for each file")
     object: ObjectSpec
     fields: tuple[FieldSpec, ...] = Field(min_length=1)
+    transform: TransformSpec | None = Field(
+        default=None,
+        exclude_if=lambda transform: transform is None,
+        description="a function of the team's, for what fields cannot say",
+    )
     canary: CanarySpec | None = Field(
         default=None,
         exclude_if=lambda canary: canary is None,
         description="another version of the transformation, for a share of the shards",
+    )
+    triage: str | None = Field(
+        default=None,
+        pattern=CODE_PATTERN,
+        exclude_if=lambda triage: triage is None,
+        description="a function of the team's that says what may be the matter with dead letters; absent: rules that ship",
     )
     review: ReviewPolicy = ReviewPolicy()
     target: TargetSpec
@@ -146,6 +165,8 @@ class SyncSpec(Frozen):
             also = "and no canary" if canary is None else f"and its canary is version {canary.version}"
             raise UsageInvalid(f"{self.sync} is version {self.version}, {also}: there is no version {version}")
         meant: dict[str, object] = {"version": version, "canary": None}
+        if canary.transform is not None:
+            meant["transform"] = canary.transform
         if canary.fields is not None:
             declared = {field.name: field for field in canary.fields}
             # Rows are hashed in the order of the fields: it is the spec's, whichever version made them.

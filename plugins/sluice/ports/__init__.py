@@ -18,6 +18,7 @@ from sluice.ports.services import Services
 from sluice.ports.supplier import Page, PageRequest, RequestFacts, ShardFinder, ShardQuestion, Source, SourceContext
 from sluice.ports.surroundings import Clock, ConnectionInfo, Connections, DatabaseProbe, Metrics, SpecReader
 from sluice.ports.target import DiffCounts, Diffing, DiffScope, Held, Inspecting, Ledger, Publishing, Remember, Target, Undo
+from sluice.ports.transforms import TeamFunction
 from sluice.ports.upkeep import GarbageStore, Holder, RebuildStore, RedoStore
 
 __all__ = [
@@ -64,6 +65,7 @@ __all__ = [
     "SourceContext",
     "SpecReader",
     "Target",
+    "TeamFunction",
     "Undo",
     "WatermarkStore",
     "RedriveStore",

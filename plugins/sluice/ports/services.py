@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from sluice.model.base import ShardKey
 from sluice.model.spec import SyncSpec, WebhookSpec
 from sluice.model.stage import StagePolicy
 from sluice.ports.artifacts import ArtifactStore, ChunkCodec
@@ -13,6 +14,7 @@ from sluice.ports.run_memory import PointerStore, ReviewStore, RunStore, ShardSt
 from sluice.ports.supplier import ShardFinder, Source
 from sluice.ports.surroundings import Clock, Metrics
 from sluice.ports.target import Ledger, Target
+from sluice.ports.transforms import TeamFunction
 from sluice.ports.upkeep import GarbageStore, RebuildStore, RedoStore
 
 
@@ -39,6 +41,8 @@ class Services:
     source: Callable[[SyncSpec, StagePolicy], Source]
     shard_finder: Callable[[SyncSpec, StagePolicy], ShardFinder]
     """For syncs whose supplier has to be asked what there is to be cut into shards."""
+    transform: Callable[[SyncSpec, ShardKey], TeamFunction | None]
+    """Loads the team's function for the objects of a shard; None: the spec has none. Raises `SpecInvalid`."""
     ledger: Callable[[SyncSpec], Ledger]
     target: Callable[[SyncSpec], Target]
     spec: Callable[[str], SyncSpec]

@@ -4,7 +4,7 @@ What has outlived its time is told to be gone. A store that cannot be reached is
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -12,6 +12,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from sluice.errors import AnswerUnusable, ArtifactCorrupt, NotFound, StateUnreadable
+from sluice.mapping.columns import reading_in
 from sluice.mapping.reject_lines import read
 from sluice.mapping.traces import Place, Record, Values, image_in, place_in, record_at, record_in, row_in
 from sluice.model.artifact import ArtifactKind, Pointer
@@ -138,13 +139,22 @@ class _Following:
 
     def raw(self, place: Place) -> RawRecord | None:
         """Return the supplier's bytes."""
+        reading = self._reading(place)
         for pointer in self._pointers(ArtifactKind.RAW, _RAW, place) if place.raw_hash is not None else []:
             with self._losing(_RAW):
                 pages = self.services.codec.pages(self._bytes(pointer))
-                found = record_in(pages, self.spec, place.raw_hash or b"")
+                found = record_in(pages, self.spec, place.raw_hash or b"", reading)
                 if found is not None:
                     return _raw(pointer, found)
                 self.gone.append(f"{_RAW}: they were fetched again since, and came otherwise")
+        return None
+
+    def _reading(self, place: Place) -> int | None:
+        """Return how the records of the place were read, as far as that is known."""
+        for pointer in reversed(self.services.pointers.of(self.event.run, ArtifactKind.ROWS, place.shard)):
+            if pointer.ref.seq == place.seq:
+                with suppress(ArtifactCorrupt):
+                    return reading_in(self._bytes(pointer))
         return None
 
     def reject(self) -> tuple[RawRecord | None, str | None]:

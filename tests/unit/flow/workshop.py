@@ -19,7 +19,7 @@ from sluice.model.run import Origin, Run, RunRequest
 from sluice.model.shard import Shard
 from sluice.model.spec import SyncSpec
 from sluice.model.stage import StagePolicy
-from sluice.ports import Ledger, Page, Services, Source, Target, Webhook
+from sluice.ports import Ledger, Page, Services, Source, Target, TeamFunction, Webhook
 from tests.unit.fakes.alert_store import MemoryAlertStore
 from tests.unit.fakes.artifact_store import MemoryArtifactStore
 from tests.unit.fakes.call_store import MemoryCallStore
@@ -97,6 +97,7 @@ class Workshop:
     target: MemoryTarget | None = None
     webhooks: dict[str, Webhook] = field(default_factory=dict)
     gates: MemoryGates = field(default_factory=MemoryGates)
+    function: TeamFunction | None = None
 
     @property
     def services(self) -> Services:
@@ -114,13 +115,14 @@ class Workshop:
             progress=MemoryProgressStore(self.memory),
             garbage=MemoryGarbageStore(self.memory),
             dead_letters=MemoryDeadLetterStore(self.memory),
-            watermarks=MemoryWatermarkStore(self.memory),
             redrives=MemoryRedriveStore(self.memory),
             letter_desk=MemoryLetterDesk(self.memory),
+            watermarks=MemoryWatermarkStore(self.memory),
             artifacts=self.artifacts,
             codec=self.codec,
             source=lambda _spec, _policy: self.supplier,
             shard_finder=lambda _spec, _policy: self.finder,
+            transform=lambda _spec, _shard: self.function,
             ledger=cast(Callable[[SyncSpec], Ledger], (lambda _: target.ledger) if target else _unneeded),
             target=cast(Callable[[SyncSpec], Target], (lambda _: target) if target else _unneeded),
             spec=lambda _name: self.spec,

@@ -1,7 +1,6 @@
 """A class of the team's own as a source: which pages are wanted in; its pages out, once they are what pages have to be."""
 
 import json
-import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext
 from datetime import datetime
@@ -14,7 +13,7 @@ from pydantic import JsonValue
 
 from sluice.adapters.sources.telling import told
 from sluice.adapters.sources.transport.secrecy import Secrets
-from sluice.adapters.user_code import load, where_raised
+from sluice.adapters.user_code import is_of_connection, load, where_raised
 from sluice.errors import (
     AnswerTooLarge,
     AnswerUnusable,
@@ -114,7 +113,7 @@ class CodeSource:
                 except SluiceError:
                     raise
                 except Exception as exc:
-                    if not _is_of_connection(exc):
+                    if not is_of_connection(exc):
                         raise
                     raise SupplierUnavailable(f"{self._source.code}: {self._told(exc)}") from None
 
@@ -182,15 +181,3 @@ def _texts(value: JsonValue) -> Iterator[str]:
 def _mark_of(cursor: str) -> bytes:
     """Return what is remembered of a cursor, which may be long."""
     return xxhash.xxh3_128_digest(cursor.encode())
-
-
-def _is_of_connection(error: BaseException) -> bool:
-    """Whether a lost connection or a time-out is behind an error, whatever the client that was used has made of it."""
-    found: BaseException | None = error
-    seen: set[int] = set()
-    while found is not None and id(found) not in seen:
-        if isinstance(found, ConnectionError | TimeoutError | socket.gaierror):
-            return True
-        seen.add(id(found))
-        found = found.__cause__ or found.__context__
-    return False

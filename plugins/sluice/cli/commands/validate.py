@@ -1,12 +1,19 @@
-"""`sluice validate`: names of syncs in; every mistake in their files out."""
+"""`sluice validate`: names of syncs in; every mistake in their files, and in the functions they name, out."""
+
+from collections.abc import Iterator
+from pathlib import Path as FilePath
 
 import typer
 from rich.console import Console
 
 from sluice.adapters.spec_files import SpecFiles
+from sluice.adapters.transforms import loaded
+from sluice.adapters.yaml_positions import Path
 from sluice.cli.exits import ExitCode
 from sluice.cli.output import printable
 from sluice.cli.session import AsJson, session_of
+from sluice.errors import SpecInvalid
+from sluice.model.spec import SyncSpec
 
 
 def validate(
@@ -16,17 +23,18 @@ def validate(
 ) -> None:
     """Tell every mistake in the specs, with its line and mend.
 
-    Checks include/syncs/*.yaml and include/stages.yaml.
+    Checks include/syncs/*.yaml and include/stages.yaml, and imports the transforms that they name.
     Needs no database and no Airflow. Ends with 2 if anything is wrong.
 
     Example: sluice validate hotels
     """
     session = session_of(context)
     output = session.begin(as_json=as_json)
-    files = SpecFiles(session.settings().include)
+    include = session.settings().include
+    files = SpecFiles(include)
     names = list(dict.fromkeys(syncs or files.names()))
     found = [problem for name in names for problem in files.check(name)] if syncs else files.check()
-    problems = list(dict.fromkeys(found))
+    problems = list(dict.fromkeys([*found, *(problem for name in names for problem in _in_functions(files, include, name))]))
 
     def draw(console: Console) -> None:
         for problem in problems:
@@ -38,3 +46,22 @@ def validate(
     if problems:
         output.fail(f"{len(problems)} problem{'s' if len(problems) > 1 else ''}", "Mend these lines and validate again.")
         raise typer.Exit(ExitCode.INVALID)
+
+
+def _in_functions(files: SpecFiles, include: FilePath, name: str) -> list[str]:
+    """Return what is wrong with the team's functions of a sync, if its file is sound."""
+    try:
+        spec = files.sync(name)
+    except SpecInvalid:
+        return []
+    return files.placed(files.sync_path(name), _unusable(spec, include))
+
+
+def _unusable(spec: SyncSpec, include: FilePath) -> Iterator[tuple[Path, str]]:
+    canary = spec.canary.transform if spec.canary else None
+    for place, declared in ((("transform",), spec.transform), (("canary", "transform"), canary)):
+        if declared is not None:
+            try:
+                loaded(declared, include)
+            except SpecInvalid as error:
+                yield (*place, "function"), error.message.removeprefix("transform.function: ")

@@ -1,0 +1,124 @@
+"""A team's function and a number of objects come in; what it made of each goes out, or why it failed for that one alone.
+
+A frame that it fails for is halved until the objects are found that it fails for by themselves. The others go through.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, Final
+
+import pyarrow as pa
+
+from sluice.errors import TransformBroken, TransformUnavailable
+from sluice.mapping.reading import Outcome
+from sluice.mapping.violation import FUNCTION, Problem
+from sluice.ports import TeamFunction
+
+Places = Sequence[int]
+"""Which objects of a chunk are meant."""
+
+_ENOUGH: Final = 32
+"""So many objects that failed, and none that came through: it is the function that fails."""
+_LONGEST: Final = 300
+
+
+class Unusable(Exception):
+    """A signal within the mapping: what a function did to a frame leads nowhere, whatever the single object."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class Narrowing:
+    """Calls one function, and remembers across the chunks of a shard whether any object ever came through."""
+
+    def __init__(self, function: TeamFunction) -> None:
+        self._function = function
+        self._failed = 0
+        self._has_worked = False
+
+    def call(self, frame: Any) -> Any:
+        """Return what the function makes of a frame; raise `Unusable`, naming the place in its code, if it fails.
+
+        Raises `TransformUnavailable` where something could not be reached. A lack of memory is no object's fault, either.
+        """
+        try:
+            with _telling_nan_from_null():
+                return self._function(frame)
+        except MemoryError:
+            raise
+        except (Exception, SystemExit) as exc:  # noqa: BLE001  only the team could say which there are
+            message = f"failed at {self._function.where_raised(exc)}: {_told(exc)}"
+            if self._function.is_outage(exc):
+                raise TransformUnavailable(f"{self._function.name} {message}") from None
+            raise Unusable(message) from None
+
+    def outcomes(self, number: int, attempt: Callable[[Places], Sequence[Outcome]]) -> list[Outcome]:
+        """Return the outcome of each of so many objects; `attempt` raises `Unusable` if it takes some of them by themselves.
+
+        Raises `TransformBroken` if no object ever comes through.
+        """
+        found: dict[int, Outcome] = {}
+        waiting: list[Places] = [range(number)] if number else []
+        while waiting:
+            places = [place for place in waiting.pop() if place not in found]
+            if places and not self._attempt(places, attempt, found):
+                half = len(places) // 2
+                waiting += [places[half:], places[:half]]
+                if not self._has_worked:
+                    self._probe(places, attempt, found)
+        return [found[place] for place in range(number)]
+
+    def _probe(self, places: Places, attempt: Callable[[Places], Sequence[Outcome]], found: dict[int, Outcome]) -> None:
+        """Try single objects from all over a frame until one comes through, so that a broken function fails for no more."""
+        for place in places[:: max(1, len(places) // _ENOUGH)]:
+            if self._has_worked:
+                return
+            self._attempt([place], attempt, found)
+
+    def _attempt(self, places: Places, attempt: Callable[[Places], Sequence[Outcome]], found: dict[int, Outcome]) -> bool:
+        """Note the outcomes of some objects; return False if there are none, so that it takes fewer at a time."""
+        try:
+            found.update(zip(places, attempt(places), strict=True))
+        except Unusable as unusable:
+            if len(places) > 1:
+                return False
+            found[places[0]] = (Problem(None, FUNCTION, f"{self._function.name} {unusable.message}"),)
+            self._failed += 1
+            if self._failed >= _ENOUGH and not self._has_worked:
+                raise TransformBroken(
+                    f"no object comes through the team's function, of {self._failed} that were tried one by one: "
+                    f"{self._function.name} {unusable.message}"
+                ) from None
+        else:
+            self._has_worked = True
+        return True
+
+
+@contextmanager
+def readable() -> Iterator[None]:
+    """Raise `Unusable` where the block finds that it cannot read what a function has returned."""
+    try:
+        yield
+    except (TypeError, ValueError, ArithmeticError, pa.ArrowException) as error:
+        raise Unusable(f"has returned what cannot be read: {_told(error)}") from None
+
+
+def _telling_nan_from_null() -> AbstractContextManager[None]:
+    """Let pandas keep what has no result (0/0) apart from what is not there, for as long as the block takes."""
+    import pandas as pd
+
+    name = "future.distinguish_nan_and_na"
+    return nullcontext() if pd.get_option(name) else pd.option_context(name, True)
+
+
+def _told(error: BaseException) -> str:
+    """Return what an error says, bounded, and in signs that can be shown and stored."""
+    try:
+        text = f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001  it is the team's
+        text = type(error).__name__
+    text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    return text if text.isprintable() else json.dumps(text)[1:-1]

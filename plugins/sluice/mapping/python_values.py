@@ -1,0 +1,172 @@
+"""A value of Python's comes in, out of a frame of the team's; its JSON token, or a `Violation` that says why not, goes out.
+
+Nothing is written that is only near to the value: what is no plain value of JSON's, a date or a uuid is refused by name.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from math import isfinite, isnan
+from typing import Any, Final, Self
+from uuid import UUID
+
+import msgspec
+
+from sluice.mapping.violation import OUT_OF_RANGE, PRECISION, TYPE, Violation, shown
+
+_EXACT: Final = 2**53
+"""From here on a float may stand for several whole numbers."""
+_INTEGER_BITS: Final = 14_000
+"""Whole numbers of more have more digits than Python writes."""
+_ENCODE: Final = msgspec.json.Encoder().encode
+
+
+class Written(Decimal):
+    """A number as it was written, so that one which nobody has touched is written alike again."""
+
+    __slots__ = ("text",)
+    text: str
+
+    def __new__(cls, text: str) -> Self:
+        """Return the number that a text stands for."""
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
+
+
+def plain(value: Any) -> Any:
+    """Return numpy's scalars as Python's own, exactly; missing values as None if that is what they say: see `is_nan`."""
+    import numpy as np
+    import pandas as pd
+
+    if value is pd.NA:
+        return None
+    if isinstance(value, np.datetime64):
+        return pd.Timestamp(value)
+    if isinstance(value, np.bool_ | np.integer | np.floating) and not isinstance(value, np.longdouble):
+        return value.item()
+    return value
+
+
+def is_nan(value: Any) -> bool:
+    """Whether a value is NaN or NaT: what pandas puts where it has no value, and what comes of sums that have no result."""
+    import pandas as pd
+
+    return value is pd.NaT or (isinstance(value, float) and isnan(value)) or (isinstance(value, Decimal) and value.is_nan())
+
+
+def named(value: Any) -> str:
+    """Return a value for a message: shortened, with its type."""
+    try:
+        text = str(value)
+    except Exception:  # noqa: BLE001  it is the team's
+        text = "?"
+    return f"{type(value).__name__} {shown(text)}"
+
+
+def integer_text(value: int) -> str:
+    """Return the digits of a whole number."""
+    if value.bit_length() > _INTEGER_BITS:
+        raise Violation(OUT_OF_RANGE, "a whole number of thousands of digits")
+    return str(int(value))
+
+
+def whole_text(value: float) -> str | None:
+    """Return the digits of a float if it is a whole number; None if it is not."""
+    if not isfinite(value):
+        raise Violation(OUT_OF_RANGE, f"{value} is no number that can be stored")
+    if value != int(value):
+        return None
+    if abs(value) >= _EXACT:
+        raise Violation(PRECISION, f"{value!r} is a float, which does not tell whole numbers apart from 2^53 on")
+    return "-0" if value == 0 and str(value)[0] == "-" else str(int(value))
+
+
+def instant_text(value: datetime) -> str:
+    """Return a moment that has a time zone, in UTC."""
+    moment = _datetime(value)
+    if moment.tzinfo is None:
+        raise Violation(TYPE, f"{shown(moment.isoformat())} has no offset from UTC: a timestamp needs a time zone")
+    try:
+        return moment.astimezone(UTC).isoformat()
+    except OverflowError:
+        raise Violation(OUT_OF_RANGE, f"{shown(moment.isoformat())} is outside the years 0001 to 9999 in UTC") from None
+
+
+def token(value: Any) -> str:
+    """Return a value as JSON; null for None."""
+    try:
+        return "".join(_parts(value))
+    except RecursionError:
+        raise Violation(OUT_OF_RANGE, "nested too deeply") from None
+
+
+def _parts(value: Any) -> Iterator[str]:
+    value = plain(value)
+    if isinstance(value, Mapping):
+        yield "{"
+        for place, (key, part) in enumerate(value.items()):
+            if not isinstance(key, str):
+                raise Violation(TYPE, f"{named(key)} is no key of a JSON object")
+            yield f"{',' if place else ''}{_string(key)}:"
+            yield from _parts(part)
+        yield "}"
+    elif _is_list(value):
+        yield "["
+        for place, part in enumerate(value):
+            yield "," if place else ""
+            yield from _parts(part)
+        yield "]"
+    else:
+        yield _scalar(value)
+
+
+def _is_list(value: Any) -> bool:
+    import numpy as np
+
+    return isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim > 0)
+
+
+def _scalar(value: Any) -> str:  # noqa: PLR0911  one case for each type
+    if is_nan(value):
+        raise Violation(OUT_OF_RANGE, f"{value} is no value of JSON's, and not null: null is None")
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return _string(value)
+        case int():
+            return integer_text(value)
+        case float():
+            return whole_text(value) or repr(float(value))
+        case Decimal():
+            return getattr(value, "text", None) or decimal_text(value)
+        case datetime():
+            return _string(_datetime(value).isoformat())
+        case date() | UUID():
+            return _string(str(value))
+    raise Violation(TYPE, f"{named(value)} is no value of JSON's")
+
+
+def decimal_text(value: Decimal) -> str:
+    """Return the digits of a decimal number."""
+    if not value.is_finite():
+        raise Violation(OUT_OF_RANGE, f"{value} is no number that can be stored")
+    return str(value)
+
+
+def _datetime(value: datetime) -> datetime:
+    """Return a moment as Python's own, which tells microseconds."""
+    if nanoseconds := getattr(value, "nanosecond", 0):
+        raise Violation(PRECISION, f"{shown(str(value))} is finer than a microsecond ({nanoseconds} ns)")
+    return value.to_pydatetime() if hasattr(value, "to_pydatetime") else value
+
+
+def _string(text: str) -> str:
+    try:
+        return _ENCODE(text).decode()
+    except UnicodeEncodeError:
+        return json.dumps(text)

@@ -1,0 +1,142 @@
+"""Records whose objects have to be mapped come in; what the fields and the team's function make of each goes out.
+
+A function is given frames of its own, whatever became of an earlier one. It may not touch what makes an object that object, and
+that version of it: key, version, deletion and watermark are as the record says, which is read only if they are not known yet.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from msgspec import Raw
+
+from sluice.mapping.exact import ExactType, exact_type, told_apart
+from sluice.mapping.frames import TypedFrames
+from sluice.mapping.identity import Identified, Identity
+from sluice.mapping.narrowing import Narrowing, Places, readable
+from sluice.mapping.reader import Reader
+from sluice.mapping.reading import Outcome, outcomes
+from sluice.mapping.record_frames import decoded, frame_of, records_of
+from sluice.mapping.rules import RowRules
+from sluice.mapping.violation import IDENTITY, Problem, shown
+from sluice.model.spec import SyncSpec
+from sluice.ports import TeamFunction
+
+Making = Callable[[Sequence[Identified]], Sequence[Outcome]]
+"""Makes the rows of objects, in their order."""
+
+_JUDGED: Final[dict[str, Any]] = {
+    "required": False,
+    "minimum": None,
+    "maximum": None,
+    "pattern": None,
+    "min_length": None,
+    "max_length": None,
+    "allowed": None,
+}
+"""What judges a row, and so what comes out of a function instead of what goes in."""
+
+
+def making(spec: SyncSpec, function: TeamFunction, identity: Identity) -> Making:
+    """Return what makes the rows of a sync that has a function."""
+    if spec.transform is not None and spec.transform.when == "before":
+        return _Before(spec, function, identity)
+    return _After(spec, function, identity)
+
+
+class _Before:
+    """Lets the function have the records, and reads the fields of what it returns."""
+
+    def __init__(self, spec: SyncSpec, function: TeamFunction, identity: Identity) -> None:
+        self._reader = Reader(spec.fields, required=spec.object.key)
+        self._narrowing = Narrowing(function)
+        self._check = _IdentityCheck(spec, identity)
+
+    def __call__(self, records: Sequence[Identified]) -> list[Outcome]:
+        labels = _labels(records)
+
+        def attempt(places: Places) -> list[Outcome]:
+            # Anew for each call: a function may change the lists and dictionaries themselves.
+            given = [decoded(records[place].raw) for place in places]
+            named = [labels[place] for place in places]
+            returned = self._narrowing.call(frame_of(given, named))
+            with readable():
+                written = records_of(returned, given, named)
+            return self._read([records[place] for place in places], written)
+
+        return self._narrowing.outcomes(len(records), attempt)
+
+    def _read(self, records: Sequence[Identified], written: Sequence[Raw | tuple[Problem, ...]]) -> list[Outcome]:
+        sound = [raw for raw in written if not isinstance(raw, tuple)]
+        read = outcomes(self._reader, [(raw, True) for raw in sound])
+        found: list[Outcome] = []
+        for record, raw in zip(records, written, strict=True):
+            if isinstance(raw, tuple):
+                found.append(raw)
+                continue
+            outcome = next(read)
+            found.append(self._check.of_record(record, raw) or outcome)
+        return found
+
+
+class _After:
+    """Reads the fields, and lets the function have their values."""
+
+    def __init__(self, spec: SyncSpec, function: TeamFunction, identity: Identity) -> None:
+        fields = [field.model_copy(update=_JUDGED) for field in spec.fields]
+        self._reader = Reader(fields, required=spec.object.key)
+        self._rules = RowRules(spec.fields, spec.object.key)
+        self._frames = TypedFrames(spec.fields)
+        self._narrowing = Narrowing(function)
+        self._check = _IdentityCheck(spec, identity)
+
+    def __call__(self, records: Sequence[Identified]) -> list[Outcome]:
+        found = list(outcomes(self._reader, [(record.raw, record.is_dubious) for record in records]))
+        sound = [place for place, outcome in enumerate(found) if not isinstance(outcome, tuple)]
+        rows = [outcome for outcome in found if not isinstance(outcome, tuple)]
+        labels = _labels([records[place] for place in sound])
+
+        def attempt(places: Places) -> list[Outcome]:
+            given, named = [rows[place] for place in places], [labels[place] for place in places]
+            returned = self._narrowing.call(self._frames.frame(given, named))
+            with readable():
+                return self._frames.rows(returned, given, named)
+
+        for place, outcome in zip(sound, self._narrowing.outcomes(len(rows), attempt), strict=True):
+            found[place] = outcome if isinstance(outcome, tuple) else self._judged(records[place], outcome)
+        return found
+
+    def _judged(self, record: Identified, row: list[Any]) -> Outcome:
+        return self._check.of_row(record, row) or tuple(self._rules.problems(row)) or row
+
+
+class _IdentityCheck:
+    """Finds what a function has changed and may not."""
+
+    def __init__(self, spec: SyncSpec, identity: Identity) -> None:
+        names = [field.name for field in spec.fields]
+        self._identity = identity
+        self._places = [(name, names.index(name), exact_type(spec.field(name).type)) for name in identity.names]
+
+    def of_row(self, record: Identified, row: Sequence[Any]) -> tuple[Problem, ...]:
+        """Return what differs between the identity of a record and that of its row."""
+        return self._differing(record.values, [row[place] for _, place, _ in self._places])
+
+    def of_record(self, record: Identified, raw: Raw) -> tuple[Problem, ...]:
+        """Return what differs between the identity of a record and that of another in its place."""
+        return self._differing(record.values, self._identity.read(bytes(raw)))
+
+    def _differing(self, before: Sequence[Any], after: Sequence[Any]) -> tuple[Problem, ...]:
+        return tuple(
+            Problem(name, IDENTITY, f"the function may not change it: {_spelled(kind, old)} became {_spelled(kind, new)}")
+            for (name, _, kind), old, new in zip(self._places, before, after, strict=True)
+            if told_apart(old) != told_apart(new)
+        )
+
+
+def _spelled(kind: ExactType, value: Any) -> str:
+    return "null" if value is None else shown(kind.to_text(told_apart(value)))
+
+
+def _labels(records: Sequence[Identified]) -> list[str]:
+    """Return what names each record within its chunk: its page, and its place there. An object may come twice."""
+    return [f"{record.head.frame}/{record.head.index}" for record in records]
