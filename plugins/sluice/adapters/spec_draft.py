@@ -31,8 +31,11 @@ class Draft:
         self.fields: list[Mapping[str, Any]] = (
             [item if isinstance(item, dict) else {} for item in listed] if isinstance(listed, list) else []
         )
+        self.specs = [_part(FieldSpec, item) for item in self.fields]
         self.declared: dict[str, FieldSpec | None] = {
-            item["name"]: _part(FieldSpec, item) for item in reversed(self.fields) if isinstance(item.get("name"), str)
+            item["name"]: spec
+            for item, spec in zip(reversed(self.fields), reversed(self.specs), strict=True)
+            if isinstance(item.get("name"), str)
         }
 
     @property

@@ -104,7 +104,7 @@ class SpecFiles:
             stage = tree.value.get("stage")
             spec, wrong = _validated(SyncSpec, tree.value, tree.texts)
             problems += wrong
-            problems += broken_rules(tree.value, file.stem)
+            problems += broken_rules(tree.value, file.stem, tree.texts)
             problems += self._undeclared_stage(stage)
         lines = _spelled(self._shown_path(file), tree, problems)
         return (None if lines else spec), lines, stage

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from sluice.adapters import canary_rules, shard_rules, source_rules
+from sluice.adapters import canary_rules, field_rules, shard_rules, source_rules
 from sluice.adapters.spec_draft import Draft, undeclared
 from sluice.adapters.spec_problems import suggest
 from sluice.adapters.yaml_positions import Path, Problem
@@ -15,12 +15,13 @@ _KEY_TYPES: Final = tuple(name for name in TypeName if name not in ARRAYS | {Typ
 _OWN_SCHEMAS: Final = ("sluice_state", "sluice_ledger", "information_schema")
 
 
-def broken_rules(raw: Mapping[str, Any], file_stem: str) -> Iterator[Problem]:
-    """Yield each rule between the parts of one sync that does not hold."""
+def broken_rules(raw: Mapping[str, Any], file_stem: str, texts: Mapping[Path, str]) -> Iterator[Problem]:
+    """Yield each rule between the parts of one sync that does not hold; `texts` are its scalars as written."""
     draft = Draft(raw)
     yield from _name(raw, file_stem)
     yield from _schedule(raw)
     yield from _field_names(draft)
+    yield from field_rules.broken_rules(draft, texts)
     yield from _key(draft)
     yield from _version(draft)
     yield from _deleted(draft)

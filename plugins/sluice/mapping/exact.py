@@ -8,21 +8,32 @@ whether two values are equal differ (`1.50` and `1.5`, the spelling of a JSON do
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
 from decimal import Context, Decimal, Inexact, InvalidOperation
 from math import isinf
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 from zoneinfo import ZoneInfo
 
-import pyarrow as pa
 from msgspec import Meta, Raw
 
 from sluice.mapping import arrays
 from sluice.mapping.documents import canonical_document, refuse_nul, strip
+from sluice.mapping.instants import (
+    DAY,
+    EPOCH_DAY,
+    FIRST_INSTANT,
+    LAST_INSTANT,
+    date_of,
+    date_text,
+    instant_of,
+    instant_text,
+    value_since_1970,
+)
 from sluice.mapping.violation import ENCODING, OUT_OF_RANGE, PRECISION, TYPE, Violation, shown
-from sluice.mapping.written_times import date_reader, moment_reader, since_1970
+from sluice.mapping.written_times import date_reader, moment_reader
 from sluice.model.fields import FieldSpec, FieldType, TypeName
-from sluice.model.scalars import spell_instant
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 STRING: Final = "a string"
 NUMBER: Final = "a number"
@@ -32,18 +43,7 @@ CONTAINER: Final = "an object or array"
 _DECIMAL128_DIGITS: Final = 38
 _PLAIN_DIGITS: Final = 1_000
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?").fullmatch
-_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}").fullmatch
-_INSTANT: Final = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.([0-9]+))?)?([Zz]|[+-][0-9]{2}(?::?[0-5][0-9])?)?"
-).fullmatch
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}").fullmatch
-_MICROSECOND_DIGITS: Final = 6
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_EPOCH_DAY: Final = _EPOCH.toordinal()
-_MICROSECOND: Final = timedelta(microseconds=1)
-FIRST_INSTANT: Final = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
-_LAST_INSTANT: Final = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
-_DAY: Final = 86_400_000_000
 _EPOCH_WHOLE_DIGITS: Final = 18
 """No number since 1970 that ends within the year 9999 has more."""
 
@@ -59,7 +59,8 @@ class ExactType:
     """Reads the exact text form, as it stands in a JSON string or literal."""
     to_text: Callable[[Any], str]
     """Writes the canonical text form: the same text for equal values. Takes what `told_apart` returns."""
-    arrow: pa.DataType
+    in_arrow: Callable[[Any], "pa.DataType"]
+    """Returns its type in Arrow out of `pyarrow`, which a DAG file that is parsed has no need of."""
     wire: Any
     """What the fast decoder reads it as; what that refuses is read again from its text."""
     narrow: Callable[[Any], Any] | None = None
@@ -70,6 +71,13 @@ class ExactType:
     """Turns a value into the 64-bit integer that orders versions; None: values of this type do not order."""
     item: "ExactType | None" = None
     """What it is an array of; None: it is no array. The text form of an array is that of Postgres, not of JSON."""
+
+    @property
+    def arrow(self) -> "pa.DataType":
+        """Its type in Arrow."""
+        import pyarrow as pa
+
+        return self.in_arrow(pa)
 
 
 def told_apart(value: Any) -> Any:
@@ -89,11 +97,13 @@ def exact_type(field_type: FieldType) -> ExactType:
     if field_type.name is not TypeName.NUMERIC:
         return _TYPES[field_type.name]
     if field_type.precision is None:
-        return _numeric("numeric", _unbounded_numeric, pa.string(), is_paired=True)
+        return _numeric("numeric", _unbounded_numeric, _string, is_paired=True)
     precision, scale = field_type.precision, field_type.scale or 0
     if precision <= _DECIMAL128_DIGITS:
-        return _numeric(field_type.sql, _bounded_numeric(field_type.sql, precision, scale), pa.decimal128(precision, scale))
-    return _numeric(field_type.sql, _wide_numeric(field_type.sql, precision, scale), pa.string())
+        return _numeric(
+            field_type.sql, _bounded_numeric(field_type.sql, precision, scale), lambda pa: pa.decimal128(precision, scale)
+        )
+    return _numeric(field_type.sql, _wide_numeric(field_type.sql, precision, scale), _string)
 
 
 def exact_field(field: FieldSpec) -> ExactType:
@@ -102,11 +112,6 @@ def exact_field(field: FieldSpec) -> ExactType:
     if field.format is None:
         return kind if field.zone is None else _zoned(kind, ZoneInfo(field.zone))
     return _patterned(kind, field.format, field.zone) if field.is_patterned else _EPOCHS[field.format]
-
-
-def microseconds(moment: datetime) -> int:
-    """Return the value of a moment."""
-    return (moment - _EPOCH) // _MICROSECOND
 
 
 def epoch_text(value: int, written: str) -> str:
@@ -169,14 +174,16 @@ def _unbounded_numeric(text: str) -> tuple[str, str]:
     return f"{value:f}", f"{strip(value):f}"
 
 
-def _numeric(name: str, from_text: Callable[[str], Any], arrow: pa.DataType, is_paired: bool = False) -> ExactType:
+def _numeric(
+    name: str, from_text: Callable[[str], Any], in_arrow: Callable[[Any], "pa.DataType"], is_paired: bool = False
+) -> ExactType:
     def narrow(token: Raw) -> Any:
         text = str(token, "utf-8", "replace")
         if text == "null":
             return None
         return from_text(text[1:-1] if text[0] == '"' else text)
 
-    return ExactType(name, frozenset({STRING, NUMBER}), from_text, str, arrow, Raw, narrow, is_paired)
+    return ExactType(name, frozenset({STRING, NUMBER}), from_text, str, in_arrow, Raw, narrow, is_paired)
 
 
 def _array(name: str, item: ExactType) -> ExactType:
@@ -185,7 +192,7 @@ def _array(name: str, item: ExactType) -> ExactType:
         frozenset(),
         arrays.reading(_letter if item.name == TypeName.BOOLEAN else item.from_text),
         arrays.writing(item.to_text),
-        pa.list_(item.arrow),
+        lambda pa: pa.list_(item.in_arrow(pa)),
         list[item.wire if item.wire is Raw else item.wire | None],  # type: ignore[misc]  # it is for msgspec, at run time
         arrays.narrowing(item.narrow),
         item.is_paired,
@@ -217,43 +224,11 @@ def _letter(text: str) -> bool:
     return _boolean({"t": "true", "f": "false"}.get(text, text))
 
 
-def _date(text: str) -> int:
-    if not _DATE(text):
-        raise Violation(TYPE, f"{shown(text)} is no date (YYYY-MM-DD)")
-    try:
-        return date.fromisoformat(text).toordinal() - _EPOCH_DAY
-    except ValueError:
-        raise Violation(OUT_OF_RANGE, f"{shown(text)} is not in the calendar (years 0001 to 9999)") from None
-
-
-def _instant(text: str, zone: ZoneInfo | None = None) -> int:
-    match = _INSTANT(text)
-    if not match:
-        raise Violation(TYPE, f"{shown(text)} is no timestamp (YYYY-MM-DDThh:mm:ss with Z or an offset)")
-    fraction, offset = match.groups()
-    if not offset and zone is None:
-        raise Violation(TYPE, f"{shown(text)} has no offset from UTC: a timestamp needs Z or ±hh:mm")
-    if fraction and fraction[_MICROSECOND_DIGITS:].strip("0"):
-        raise Violation(PRECISION, f"{shown(text)} is finer than a microsecond")
-    try:
-        moment = datetime.fromisoformat(text.upper())
-    except ValueError:
-        raise Violation(OUT_OF_RANGE, f"{shown(text)} is not in the calendar (years 0001 to 9999)") from None
-    return _since_1970(moment - _EPOCH if offset or zone is None else since_1970(moment, zone, text), text)
-
-
-def _since_1970(elapsed: timedelta, text: str) -> int:
-    value = elapsed.days * _DAY + elapsed.seconds * 1_000_000 + elapsed.microseconds
-    if not FIRST_INSTANT <= value <= _LAST_INSTANT:
-        raise Violation(OUT_OF_RANGE, f"{shown(text)} is outside the years 0001 to 9999 in UTC")
-    return value
-
-
 def _zoned(kind: ExactType, zone: ZoneInfo) -> ExactType:
     """Return how instants are read whose offset may be left out: then they are of a zone."""
 
     def read(text: str) -> int:
-        return _instant(text, zone)
+        return instant_of(text, zone)
 
     return replace(kind, from_text=read, narrow=read)
 
@@ -261,10 +236,10 @@ def _zoned(kind: ExactType, zone: ZoneInfo) -> ExactType:
 def _patterned(kind: ExactType, pattern: str, zone: str | None) -> ExactType:
     """Return how dates or instants are read that are written by a pattern, be it as a number (20240131)."""
     if kind.name == TypeName.DATE:
-        date_of = date_reader(pattern)
-        return _rewritten(kind, lambda text: date_of(text).toordinal() - _EPOCH_DAY)
-    moment_of = moment_reader(pattern, zone)
-    return _rewritten(kind, lambda text: _since_1970(moment_of(text), text))
+        day = date_reader(pattern)
+        return _rewritten(kind, lambda text: day(text).toordinal() - EPOCH_DAY)
+    elapsed = moment_reader(pattern, zone)
+    return _rewritten(kind, lambda text: value_since_1970(elapsed(text), text))
 
 
 def _rewritten(kind: ExactType, read: Callable[[str], int]) -> ExactType:
@@ -285,19 +260,11 @@ def _epoch(places: int) -> Callable[[str], int]:
             raise Violation(PRECISION, f"{shown(text)} is finer than a microsecond") from None
         if value.adjusted() < -1 or value != value.to_integral_value():
             raise Violation(PRECISION, f"{shown(text)} is finer than a microsecond")
-        if not FIRST_INSTANT <= value <= _LAST_INSTANT:
+        if not FIRST_INSTANT <= value <= LAST_INSTANT:
             raise Violation(OUT_OF_RANGE, f"{shown(text)} is outside the years 0001 to 9999 in UTC")
         return int(value)
 
     return read
-
-
-def _instant_text(value: int) -> str:
-    return spell_instant(_EPOCH + timedelta(microseconds=value))
-
-
-def _date_text(value: int) -> str:
-    return date.fromordinal(value + _EPOCH_DAY).isoformat()
 
 
 def _uuid(text: str) -> str:
@@ -331,6 +298,14 @@ def _document_text(text: str) -> tuple[bytes, bytes]:
     return token, canonical_document(token)
 
 
+def _string(pa: Any) -> "pa.DataType":
+    return pa.string()
+
+
+def _timestamp(pa: Any) -> "pa.DataType":
+    return pa.timestamp("us", "UTC")
+
+
 _WORDS: Final = frozenset({STRING})
 _NUMBERS: Final = frozenset({STRING, NUMBER})
 _INT32: Final = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
@@ -339,29 +314,29 @@ _INT64: Final = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 _TYPES: Final = {
     kind.name: kind
     for kind in (
-        ExactType(TypeName.TEXT, frozenset({STRING, NUMBER, BOOLEAN}), _text, str, pa.string(), str | int, _literal_text),
-        ExactType(TypeName.INTEGER, _NUMBERS, _integer("integer", 32), str, pa.int32(), _INT32, to_version=int),
-        ExactType(TypeName.BIGINT, _NUMBERS, _integer("bigint", 64), str, pa.int64(), _INT64, to_version=int),
-        ExactType(TypeName.DOUBLE, _NUMBERS, _double, repr, pa.float64(), float, _one_zero, is_paired=True),
+        ExactType(TypeName.TEXT, frozenset({STRING, NUMBER, BOOLEAN}), _text, str, _string, str | int, _literal_text),
+        ExactType(TypeName.INTEGER, _NUMBERS, _integer("integer", 32), str, lambda pa: pa.int32(), _INT32, to_version=int),
+        ExactType(TypeName.BIGINT, _NUMBERS, _integer("bigint", 64), str, lambda pa: pa.int64(), _INT64, to_version=int),
+        ExactType(TypeName.DOUBLE, _NUMBERS, _double, repr, lambda pa: pa.float64(), float, _one_zero, is_paired=True),
         ExactType(
             TypeName.BOOLEAN,
             frozenset({STRING, BOOLEAN}),
             _boolean,
             lambda value: "true" if value else "false",
-            pa.bool_(),
+            lambda pa: pa.bool_(),
             bool,
         ),
-        ExactType(TypeName.DATE, _WORDS, _date, _date_text, pa.date32(), str, _date, to_version=lambda days: days * _DAY),
         ExactType(
-            TypeName.TIMESTAMPTZ, _WORDS, _instant, _instant_text, pa.timestamp("us", "UTC"), str, _instant, to_version=int
+            TypeName.DATE, _WORDS, date_of, date_text, lambda pa: pa.date32(), str, date_of, to_version=lambda days: days * DAY
         ),
-        ExactType(TypeName.UUID, _WORDS, _uuid, str, pa.string(), str, _uuid),
+        ExactType(TypeName.TIMESTAMPTZ, _WORDS, instant_of, instant_text, _timestamp, str, instant_of, to_version=int),
+        ExactType(TypeName.UUID, _WORDS, _uuid, str, _string, str, _uuid),
         ExactType(
             TypeName.JSON,
             frozenset({STRING, NUMBER, BOOLEAN, CONTAINER}),
             _document_text,
             bytes.decode,
-            pa.string(),
+            _string,
             Raw,
             _document,
             is_paired=True,
@@ -372,8 +347,6 @@ _TYPES: Final = {
 _EPOCH_DIGITS: Final = {"epoch_s": 6, "epoch_ms": 3}
 """By format, how many places make microseconds of its numbers."""
 _EPOCHS: Final = {
-    name: replace(
-        _numeric(TypeName.TIMESTAMPTZ, _epoch(places), pa.timestamp("us", "UTC")), to_text=_instant_text, to_version=int
-    )
+    name: replace(_numeric(TypeName.TIMESTAMPTZ, _epoch(places), _timestamp), to_text=instant_text, to_version=int)
     for name, places in _EPOCH_DIGITS.items()
 }

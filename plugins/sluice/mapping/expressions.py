@@ -10,9 +10,6 @@ from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from sluice.mapping.violation import UNMAPPED, Violation, shown
 from sluice.model.fields import FieldSpec, LiteralText
 
@@ -44,6 +41,7 @@ class Expression:
     def column(self, inputs: Sequence[Sequence[str | None]]) -> tuple[list[str | None], list[bool]]:
         """Return the texts for many objects, out of the columns of theirs; and which of them came to none, being unmapped."""
         import pandas as pd
+        import pyarrow as pa
 
         text = pd.ArrowDtype(pa.string())
         columns = [pd.Series(column, dtype=text) for column in inputs]
@@ -88,9 +86,15 @@ def _joined(parts: tuple[str | None, ...], texts: Iterator[str | None]) -> str |
 
 
 def _lowered(text: str) -> str:
+    if text.isascii():
+        return text.lower()
+    import pyarrow.compute as pc
+
     # Python's own way differs in some letters from that of columns.
-    return text.lower() if text.isascii() else str(pc.utf8_lower(pa.scalar(text)).as_py())
+    return str(pc.utf8_lower(text).as_py())
 
 
 def _texts(column: "pd.Series[Any]") -> list[str | None]:
+    import pyarrow as pa
+
     return pa.array(column.array, pa.string()).to_pylist()  # type: ignore[no-any-return]  # pyarrow is not typed

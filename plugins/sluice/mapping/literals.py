@@ -16,14 +16,15 @@ def literal(kind: ExactType, value: Any) -> Any:
 
     A text has to be written as one: what YAML takes for a number has lost its spelling.
     """
-    _refuse_unquoted(kind, value)
+    refuse_unquoted(kind, value)
     return value_of(kind, json.dumps(value, ensure_ascii=False).encode())
 
 
-def _refuse_unquoted(kind: ExactType, value: Any) -> None:
+def refuse_unquoted(kind: ExactType, value: Any) -> None:
+    """Raise `Violation` if a value is a number or truth value of YAML's, where the type is written as text."""
     if kind.item is not None:
         for item in value if isinstance(value, list | tuple) else ():
-            _refuse_unquoted(kind.item, item)
+            refuse_unquoted(kind.item, item)
     elif isinstance(value, int | float) and not isinstance(value, bool) and not _takes_numbers(kind):
         raise Violation(TYPE, f"{value} is a number, and {kind.name} is written in quotes")
     elif isinstance(value, bool) and kind.name not in (TypeName.BOOLEAN, TypeName.JSON):

@@ -3,10 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Final
-
-import pyarrow as pa
-import pyarrow.compute as pc
+from typing import Any
 
 from sluice.mapping.exact import ExactType, exact_type, told_apart
 from sluice.mapping.literals import literal
@@ -23,8 +20,6 @@ from sluice.mapping.violation import (
     shown,
 )
 from sluice.model.fields import FieldSpec, TypeName
-
-_NUMERIC: Final = TypeName.NUMERIC
 
 
 @dataclass(frozen=True)
@@ -44,7 +39,7 @@ class FieldRules:
         """Raise `Violation` if a bound is no value of the field's type."""
         self._kind = exact_type(field.type)
         self._rules = list(_rules(field, self._kind))
-        self._pattern = None if field.pattern is None else rf"\A(?:{field.pattern})\z"
+        self._pattern = None if field.pattern is None else _whole(field.pattern)
         self._pattern_words = f"does not match pattern: {field.pattern}"
 
     def __bool__(self) -> bool:
@@ -57,7 +52,7 @@ class FieldRules:
         for rule in self._rules:
             if not rule.holds(apart):
                 raise Violation(rule.error, f"{self._shown(apart)} {rule.words}")
-        if self._pattern is not None and not pc.match_substring_regex(pa.scalar(apart), self._pattern).as_py():
+        if self._pattern is not None and _matches([apart], self._pattern) == [False]:
             raise Violation(PATTERN, f"{self._shown(apart)} {self._pattern_words}")
 
     def broken(self, values: Sequence[Any]) -> list[int]:
@@ -69,7 +64,7 @@ class FieldRules:
             if value is not None and not all(rule.holds(value) for rule in self._rules)
         }
         if self._pattern is not None:
-            matches = pc.match_substring_regex(pa.array(apart, pa.string()), self._pattern).to_pylist()
+            matches = _matches(apart, self._pattern)
             found.update(place for place, is_match in enumerate(matches) if is_match is False)
         return sorted(found)
 
@@ -110,23 +105,36 @@ class RowRules:
                     yield Problem(self._names[index], violation.error, violation.message)
 
 
-def matcher_refused(pattern: str) -> str | None:
+def pattern_refused(pattern: str) -> str | None:
     """Return why a pattern cannot be used; None: it can."""
-    for tried in (pattern, rf"\A(?:{pattern})\z"):
+    for tried in (pattern, _whole(pattern)):
         try:
-            pc.match_substring_regex(pa.scalar(""), tried)
-        except pa.ArrowInvalid as error:
+            _matches([""], tried)
+        except ValueError as error:
             return str(error).partition("\n")[0].removeprefix("Invalid regular expression: ")
     return None
 
 
+def _whole(pattern: str) -> str:
+    return rf"\A(?:{pattern})\z"
+
+
+def _matches(texts: Sequence[str | None], pattern: str) -> list[bool | None]:
+    """Return for each text whether a pattern is found in it. RE2 takes time in proportion to a text, whatever is in it."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found: list[bool | None] = pc.match_substring_regex(pa.array(texts, pa.string()), pattern).to_pylist()
+    return found
+
+
 def _rules(field: FieldSpec, kind: ExactType) -> Iterator[Rule]:
-    order = _order(kind)
+    order = order_of(kind)
     if field.minimum is not None:
-        low = order(told_apart(literal(kind, field.minimum)))
+        low = order(literal(kind, field.minimum))
         yield Rule(MINIMUM, f"is below minimum: {_spelled(field.minimum)}", lambda value: order(value) >= low)
     if field.maximum is not None:
-        high = order(told_apart(literal(kind, field.maximum)))
+        high = order(literal(kind, field.maximum))
         yield Rule(MAXIMUM, f"is above maximum: {_spelled(field.maximum)}", lambda value: order(value) <= high)
     if (least := field.min_length) is not None:
         yield Rule(MIN_LENGTH, f"is shorter than min_length: {least}", lambda value: len(value) >= least)
@@ -138,9 +146,11 @@ def _rules(field: FieldSpec, kind: ExactType) -> Iterator[Rule]:
         yield Rule(ALLOWED, f"is not among allowed: {listed[1:-1]}", lambda value: value in allowed)
 
 
-def _order(kind: ExactType) -> Callable[[Any], Any]:
-    """Return what values of a type compare by."""
-    return Decimal if kind.name.startswith(_NUMERIC) else lambda value: value
+def order_of(kind: ExactType) -> Callable[[Any], Any]:
+    """Return what tells by what a value of a type is compared with others."""
+    if kind.name.startswith(TypeName.NUMERIC):
+        return lambda value: Decimal(told_apart(value))
+    return told_apart
 
 
 def _spelled(value: Any) -> str:

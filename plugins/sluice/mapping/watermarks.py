@@ -10,7 +10,8 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from sluice.mapping.exact import FIRST_INSTANT, ExactType, epoch_text, exact_field, exact_type, microseconds
+from sluice.mapping.exact import ExactType, epoch_text, exact_field, exact_type
+from sluice.mapping.instants import FIRST_INSTANT, microseconds
 from sluice.mapping.violation import OUT_OF_RANGE, TYPE, Violation, shown
 from sluice.mapping.written_instants import WrittenInstants, place_of
 from sluice.model.base import ObjectKey

@@ -26,7 +26,7 @@ def refused(pattern: str, *, tells_time: bool) -> str | None:
         return f"has {len(pattern)} characters, but may have at most {LONGEST}"
     directives = set(_DIRECTIVE.findall(pattern))
     if local := sorted(directives & _LOCAL):
-        return f"{', '.join(local)} means something else on other machines: write out its parts"
+        return f"uses {', '.join(local)}, which means something else on other machines: write out its parts"
     if not directives & _YEARS:
         return "tells no year (%Y)"
     try:

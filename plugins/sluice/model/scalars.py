@@ -4,8 +4,9 @@ import re
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Any, Final
+from zoneinfo import ZoneInfo
 
-from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, model_validator
 
 from sluice.model.base import Frozen
 
@@ -54,6 +55,13 @@ def spell_instant(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
+def _known_zone(name: str) -> str:
+    try:
+        return ZoneInfo(name).key
+    except (ValueError, KeyError, OSError):
+        raise ValueError(f"{name!r} is no time zone such as Europe/Berlin") from None
+
+
 def _parse_size(value: Any) -> Any:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
@@ -64,6 +72,9 @@ def _parse_size(value: Any) -> Any:
 
 Duration = Annotated[timedelta, BeforeValidator(_parse_duration), PlainSerializer(spell_duration, when_used="json")]
 """A span of time; in YAML and JSON a number with its unit."""
+
+ZoneName = Annotated[str, AfterValidator(_known_zone)]
+"""A time zone by its name: `Europe/Berlin`."""
 
 Size = Annotated[int, BeforeValidator(_parse_size), Field(gt=0)]
 """A number of bytes; in YAML with a decimal unit (1 MB is 1,000,000 bytes)."""

@@ -2,13 +2,12 @@
 
 from enum import StrEnum
 from typing import Annotated, Any, Literal
-from zoneinfo import ZoneInfo
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from sluice.model.base import Frozen
 from sluice.model.fields import TypeName
-from sluice.model.scalars import Duration
+from sluice.model.scalars import Duration, ZoneName
 
 
 class WatermarkType(StrEnum):
@@ -47,21 +46,13 @@ class WatermarkSpec(Frozen):
     collation: Literal["binary", "numeric"] = Field(
         default="binary", description="how texts order: by their characters, or, if they are whole numbers, by their value"
     )
-    zone: str | None = Field(
+    zone: ZoneName | None = Field(
         default=None, description="the time zone of texts that come without an offset, and of dates; absent: UTC"
     )
     lookback: Duration | Annotated[int, Field(ge=0, strict=True)] | None = Field(
         default=None, description="how far below the highest published value a run asks: a duration, or a whole number"
     )
     margin: Duration = Field(default="0s", validate_default=True, description="how far to stay below the supplier's own time")
-
-    @field_validator("zone")
-    @classmethod
-    def _known_zone(cls, zone: str | None) -> str | None:
-        try:
-            return zone if zone is None else ZoneInfo(zone).key
-        except (ValueError, OSError):
-            raise ValueError(f"{zone!r} is no time zone such as Europe/Berlin") from None
 
     @model_validator(mode="after")
     def _distinct(self) -> "WatermarkSpec":

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sluice.mapping.columns import reading_of
-from sluice.mapping.exact import FIRST_INSTANT, epoch_text, exact_field
+from sluice.mapping.exact import epoch_text, exact_field
+from sluice.mapping.instants import FIRST_INSTANT
 from sluice.mapping.keys import key_text
 from sluice.model.fields import FieldSpec
 from tests.unit.mapping.workbench import map_records, rows_of, sync_spec
