@@ -66,7 +66,7 @@ def unanswered(policy: ReviewPolicy, at: datetime) -> Decision:
 
 
 def _blocks(policy: ReviewPolicy, figures: Figures, mode: Mode) -> tuple[str, ...]:
-    if figures.seen == 0 and (mode is Mode.FULL or figures.live_before == 0):
+    if figures.seen == 0 and mode is not Mode.REDRIVE and (mode is Mode.FULL or figures.live_before == 0):
         return ("the supplier delivered nothing",)
     if mode is Mode.FULL and figures.count(Outcome.REJECTED) >= figures.seen:
         return (f"none of {figures.seen:,} objects could be taken in",)
@@ -114,7 +114,8 @@ def _doubts(policy: ReviewPolicy, figures: Figures, run: Run) -> tuple[str, ...]
     reasons += _over(limits.created, "created", created, figures.live_before, "auto_approve.created")
     reasons += _over(limits.changed, said, changed, figures.live_before, "auto_approve.changed")
     reasons += _over(limits.deleted, "deleted", figures.count(Outcome.DELETED), figures.live_before, "auto_approve.deleted")
-    reasons += _over(limits.rejected, "rejected", figures.count(Outcome.REJECTED), figures.seen, "auto_approve.rejected")
+    if run.mode is not Mode.REDRIVE:  # whose rejects are the dead letters that somebody knows of
+        reasons += _over(limits.rejected, "rejected", figures.count(Outcome.REJECTED), figures.seen, "auto_approve.rejected")
     return tuple(reasons)
 
 

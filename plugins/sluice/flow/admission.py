@@ -18,6 +18,7 @@ from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
 from sluice.model.base import RunId, Token
 from sluice.model.lifecycle import RunStatus, Step
 from sluice.model.run import Mode, Run, RunRequest
+from sluice.model.shard import some_of
 from sluice.model.spec import SyncSpec
 from sluice.model.stage import StagePolicy
 from sluice.ports import Services
@@ -137,11 +138,32 @@ def _spec(services: Services, request: RunRequest) -> SyncSpec:
     spec = services.spec(request.sync)
     if request.undoes is None:
         return spec if request.version is None else spec.as_version(request.version)
+        **({"code": list(code)} if code else {}),
+        **({} if request.redrives is None else {"redrives": request.redrives.model_dump(mode="json"), "letters": letters}),
     undone = undone_publication(services, spec, request.undoes)
     try:
         return pinned_spec(services, services.runs.get(undone.run))
     except NotFound as error:
         raise NotUndoable(f"of publication {undone.id} nothing is kept any more but its record: {error.message}") from error
+def _code(services: Services, request: RunRequest, spec: SyncSpec) -> list[int]:
+    """Return the digests of the team's functions that the run may call, which are loaded for that; raise `SpecInvalid`."""
+    if request.undoes is not None:
+        return []
+    meant = [spec.as_version(version) for version in spec.versions]
+    return [function.digest for one in meant if (function := services.transform(one, ShardKey(""))) is not None]
+
+
+def _state_of_letters(services: Services, request: RunRequest) -> str | None:
+    """Return what tells which letters a redrive finds open; raise `NotFound` if there are none."""
+    if request.redrives is None:
+        return None
+    if not services.redrives.shards(request.sync, request.redrives):
+        cause = f" of cause {request.redrives.cause}" if request.redrives.cause is not None else ""
+        numbered = f" {some_of([str(letter) for letter in request.redrives.letters])}" if request.redrives.letters else ""
+        raise NotFound(f"{request.sync} has no open dead letter{numbered}{cause}: `sluice dlq list {request.sync}` tells which")
+    return services.redrives.state(request.sync, request.redrives)
+
+
 
 
 def mode_of(spec: SyncSpec, request: RunRequest) -> Mode:
@@ -162,3 +184,7 @@ def mode_of(spec: SyncSpec, request: RunRequest) -> Mode:
     if request.window is not None and not is_replay and not spec.uses_window:
         raise UsageInvalid(f"nothing that {spec.sync} asks its supplier depends on a window: run it without one")
     return request.mode or (Mode.INCREMENTAL if spec.can_increment else Mode.FULL)
+    if (request.redrives is None) is (request.mode is Mode.REDRIVE):
+        raise UsageInvalid("a redrive says which dead letters it takes up, and only a redrive does")
+    if request.redrives is not None and (request.window is not None or request.shards):
+        raise UsageInvalid("a redrive takes up dead letters, wherever they come from: without a window, without shards")

@@ -25,6 +25,7 @@ from sluice.flow.digest import content_digest
 from sluice.flow.entering import entered_for_a_shard, heartbeat_of
 from sluice.flow.pinned_spec import pinned_spec
 from sluice.flow.progress import ToldProgress
+from sluice.flow.redriving import LetterSource
 from sluice.guard.heartbeat import Heartbeat
 from sluice.guard.log_level import logged_from
 from sluice.guard.retries import DUE, due_at
@@ -33,6 +34,7 @@ from sluice.model.base import RunId, ShardKey
 from sluice.model.lifecycle import ShardStatus, Step
 from sluice.model.run import Failure, Mode, Run
 from sluice.model.shard import Shard
+from sluice.model.spec import SyncSpec
 from sluice.model.stage import StagePolicy
 from sluice.ports import Page, Services
 
@@ -126,7 +128,7 @@ class _Fetching:
                 "sync in mode full instead"
             )
         spec = pinned_spec(self._services, self._run)
-        source = self._services.source(spec, self._policy)
+        source = self._source(spec)
         self._bounds = Bounds(self._run, spec, self._services.clock)
         pages = source.pages(self._bounds.request(self.shard, source))
         with _Ahead(pages, self._pulse.stopped) as ahead:
@@ -138,6 +140,12 @@ class _Fetching:
                 self._take(page)
                 if page.cursor is None or self._is_full():
                     self._store(exhausted=page.cursor is None)
+
+    def _source(self, spec: SyncSpec) -> Source:
+        """Return the supplier; of a redrive, the stored records of its dead letters."""
+        if self._run.mode is Mode.REDRIVE:
+            return LetterSource(self._services, self._run, self.shard, spec)
+        return self._services.source(spec, self._policy)
 
     def _received(self, ahead: "_Ahead") -> Page | None:
         """Return the next page. A chunk that grows old while the supplier is slow is stored meanwhile."""

@@ -14,7 +14,7 @@ from sluice.model.alert import AlertLevel, alert_for
 from sluice.model.base import RunId
 from sluice.model.lifecycle import FINAL_RUN_STATUSES, RunEvent, RunStatus, ShardStatus, Step
 from sluice.model.review import Review
-from sluice.model.run import Failure, Run
+from sluice.model.run import Failure, Mode, Run
 from sluice.model.shard import Shard
 from sluice.ports import Services
 
@@ -49,9 +49,10 @@ def _end(services: Services, before: Run) -> Run:
 def _alert(services: Services, run: Run) -> None:
     """Raise an alert, once for each run, if the runs of the sync keep failing.
 
-    Whose outcome was another's raises none, nor does a rollback: the person who asked for it is there.
+    Whose outcome was another's raises none, nor does a rollback or a redrive: the person who asked for it is there.
     """
-    is_no_news = run.follows is not None or run.undoes is not None or is_taken_over(run)
+    is_asked_for = run.mode in (Mode.ROLLBACK, Mode.REDRIVE)
+    is_no_news = run.follows is not None or is_asked_for or is_taken_over(run)
     if run.status not in (RunStatus.FAILED, RunStatus.PARTIAL) or is_no_news:
         return
     policy = services.policy(run.stage)

@@ -12,7 +12,7 @@ from sluice.flow.raw_data import replayed
 from sluice.flow.shard_plans import all_shards, by_version, question_of
 from sluice.model.base import RunId
 from sluice.model.lifecycle import RunEvent, RunStatus, Step
-from sluice.model.run import Mode, Run
+from sluice.model.run import Mode, Redrive, Run
 from sluice.model.shard import Shard, ShardPlan, some_of
 from sluice.model.sharding import FileShards
 from sluice.model.spec import SyncSpec
@@ -39,6 +39,8 @@ def plan_shards(services: Services, run_id: RunId) -> list[Shard]:
         if run.mode is Mode.REPLAY:
             return standing or _adopted(services, entry)
         spec = pinned_spec(services, run)
+        if run.redrives is not None:
+            return standing or _of_letters(services, run, run.redrives, spec)
         if standing and not _may_grow(spec, is_first_try=is_first_try):
             return standing
         question = question_of(services, run)
@@ -79,6 +81,17 @@ def _adopted(services: Services, entry: Entry) -> list[Shard]:
     if not shards:
         raise RawDataGone(f"what {some_of(donors, ' and ')} has fetched is not kept any more")
     log.info(log_events.SHARDS_ADOPTED, shards=len(shards), replays=some_of(donors))
+    return shards
+
+
+def _of_letters(services: Services, run: Run, redrives: Redrive, spec: SyncSpec) -> list[Shard]:
+    """Return the shards that delivered the dead letters which are taken up; there are none once all of them have ended."""
+    objects = services.redrives.shards(run.sync, redrives)
+    plans = [ShardPlan(key=key, params={}) for key in objects]
+    shards = services.shards.plan(run, by_version(spec, plans), {})
+    log.info(log_events.LETTERS_TAKEN_UP, shards=len(shards), objects=sum(objects.values()))
+    if not shards:
+        services.runs.end(run, RunEvent.SUCCEED)
     return shards
 
 

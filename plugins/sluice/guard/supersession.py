@@ -11,6 +11,8 @@ no less. Whatever the older review would have published, the newer one has looke
   spec of a replay, and no newer state of things.
 - A replay looks at no supplier. It covers the run whose data it maps again, unless that would delete something, and earlier
   replays of it.
+- A redrive looks at dead letters alone. It covers an earlier redrive of the same ones, and only such a one covers it: what a
+  person mends is not undone by the next delivery of the same bytes.
 - What takes a publication back is no state of the supplier's: it covers, and is covered by, what takes the same one back.
 """
 
@@ -41,13 +43,13 @@ def covers(newer: Reviewed, older: Reviewed) -> bool:
     """Whether the review of `newer`, a run that was admitted after `older`, takes the place of the older's."""
     if Mode.ROLLBACK in (newer.run.mode, older.run.mode):
         return newer.run.undoes == older.run.undoes
-    if newer.run.window is not None or newer.figures.shards_failed:
+    if newer.run.window is not None or newer.figures.shards_failed or newer.run.redrives != older.run.redrives:
         return False
     if older.took_something_in and not newer.took_something_in:
         return False
     if newer.run.mode is Mode.REPLAY:
         return not newer.run.shards and _is_of_the_same_data(newer.run, older)
-    if newer.run.mode is Mode.FULL:
+    if newer.run.mode in (Mode.FULL, Mode.REDRIVE):
         return not newer.run.shards or _is_within(older.run, newer.run)
     return older.run.mode is Mode.INCREMENTAL and older.run.window is None and _has_stood_still(newer, older)
 
