@@ -1,17 +1,18 @@
-"""The YAML files of `include/` in; specs and stage policies out, or every mistake with its file, line and key."""
+"""The files of `include/` in; specs, their suites and stage policies out, or every mistake with its file, line and key."""
 
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path as FilePath
 from typing import Any, Final
 
-from pydantic import BaseModel, ValidationError
-
 from sluice.adapters import stage_rules
-from sluice.adapters.spec_problems import problems_of, suggest
+from sluice.adapters.spec_problems import suggest
 from sluice.adapters.spec_rules import broken_rules
-from sluice.adapters.yaml_positions import Path, Problem, YamlTree, parse_yaml
+from sluice.adapters.suite_files import SuiteFiles
+from sluice.adapters.yaml_files import read_yaml, spelled, validated
+from sluice.adapters.yaml_positions import Path, Problem
 from sluice.errors import SpecInvalid
+from sluice.model.quality import Suite
 from sluice.model.sharding import NAME_PATTERN
 from sluice.model.spec import STAGE_PATTERN, SyncSpec
 from sluice.model.stage import StagePolicy, StageRegistry
@@ -26,6 +27,7 @@ class SpecFiles:
     def __init__(self, include: FilePath) -> None:
         self._include = include
         self._shown = include.resolve().name
+        self._suites = SuiteFiles(include)
 
     def names(self) -> list[str]:
         """Return the names of all syncs, without reading their files."""
@@ -48,10 +50,20 @@ class SpecFiles:
             raise SpecInvalid(problems)
         return spec
 
+    def suite(self, spec: SyncSpec) -> Suite:
+        """Return the suite that a spec names; raise `SpecInvalid` with all that is wrong with it, or that it is not there."""
+        name = spec.review.expectations or ""
+        suite, lines = self._suites.read(name, {field.name: field.type.name for field in spec.fields})
+        if absent := self._suites.absence(name):
+            raise SpecInvalid([f"review.expectations: {absent}"])
+        if suite is None:
+            raise SpecInvalid(lines)
+        return suite
+
     def placed(self, file: FilePath, told: Iterable[tuple[Path, str]]) -> list[str]:
         """Return what is told of keys of a sync's file, each with its line."""
-        tree, _ = _read(file)
-        return _spelled(self._shown_path(file), tree, [Problem(path, message) for path, message in told])
+        tree, _ = read_yaml(file)
+        return spelled(self._shown_path(file), tree, [Problem(path, message) for path, message in told])
 
     def sync_path(self, name: str) -> FilePath:
         """Return where the file of a sync stands, or would."""
@@ -97,20 +109,29 @@ class SpecFiles:
 
     def _read_sync(self, file: FilePath) -> tuple[SyncSpec | None, list[str], Any]:
         """Return the spec, if it can be used, all that is wrong with it, and the stage as it is written."""
-        tree, problems = _read(file)
+        tree, problems = read_yaml(file)
         spec: SyncSpec | None = None
         stage: Any = None
         if isinstance(tree.value, dict):
             stage = tree.value.get("stage")
-            spec, wrong = _validated(SyncSpec, tree.value, tree.texts)
+            spec, wrong = validated(SyncSpec, tree.value, tree.texts)
             problems += wrong
             problems += broken_rules(tree.value, file.stem, tree.texts)
             problems += self._undeclared_stage(stage)
-        lines = _spelled(self._shown_path(file), tree, problems)
+            problems += self._absent_suite(tree.value)
+        lines = spelled(self._shown_path(file), tree, problems)
+        if spec is not None and not lines and spec.review.expectations is not None:
+            _, lines = self._suites.read(spec.review.expectations, {field.name: field.type.name for field in spec.fields})
         return (None if lines else spec), lines, stage
 
+    def _absent_suite(self, raw: Mapping[str, Any]) -> Iterable[Problem]:
+        review = raw.get("review")
+        name = review.get("expectations") if isinstance(review, dict) else None
+        if isinstance(name, str) and (absent := self._suites.absence(name)):
+            yield Problem(("review", "expectations"), absent)
+
     def _undeclared_stage(self, stage: Any) -> Iterable[Problem]:
-        tree, _ = _read(self._include / STAGES_FILE)
+        tree, _ = read_yaml(self._include / STAGES_FILE)
         stages = tree.value.get("stages") if isinstance(tree.value, dict) else None
         if isinstance(stage, str) and isinstance(stages, dict) and stage not in stages:
             yield Problem(
@@ -123,7 +144,7 @@ class _Stages:
 
     def __init__(self, file: FilePath, shown: str) -> None:
         self._shown = shown
-        self._tree, self._problems = _read(file)
+        self._tree, self._problems = read_yaml(file)
         self.merged: dict[str, Any] = {}
         root = self._tree.value
         if not isinstance(root, dict):
@@ -137,14 +158,14 @@ class _Stages:
                 for name in stages
                 if not re.fullmatch(STAGE_PATTERN, name)
             ]
-        _, wrong = _validated(StageRegistry, root, self._tree.texts)
+        _, wrong = validated(StageRegistry, root, self._tree.texts)
         self._problems += wrong
         for name, policy in self.merged.items():
             self._problems += self._broken_rules(name, policy)
 
     def problems(self) -> list[str]:
         """Return every problem of the file."""
-        return _spelled(self._shown, self._tree, map(self._written, self._problems))
+        return spelled(self._shown, self._tree, map(self._written, self._problems))
 
     def problems_of(self, stage: str) -> list[str]:
         """Return the problems that stand between a run and the policy of one stage."""
@@ -155,7 +176,7 @@ class _Stages:
         ]
         if not relevant and stage not in self.merged:
             relevant = [Problem(("stages",), f"no stage {stage!r}; {suggest(stage, self.merged, 'declared')}")]
-        return _spelled(self._shown, self._tree, relevant)
+        return spelled(self._shown, self._tree, relevant)
 
     def _written(self, problem: Problem) -> Problem:
         """Place a problem in `defaults` if that is where the stage's value was written."""
@@ -173,39 +194,8 @@ class _Stages:
             yield Problem(("stages", name, *(own or inherited or keys)[0]), message)
 
 
-def _read(file: FilePath) -> tuple[YamlTree, list[Problem]]:
-    try:
-        tree = parse_yaml(file.read_bytes())
-    except FileNotFoundError:
-        return YamlTree(), [Problem((), "there is no such file")]
-    except OSError as error:
-        return YamlTree(), [Problem((), f"cannot be read: {error.strerror}")]
-    return tree, tree.problems
-
-
-def _validated(model: type[BaseModel], value: Any, texts: Mapping[Path, str]) -> tuple[Any, list[Problem]]:
-    try:
-        return model.model_validate(value), []
-    except ValidationError as error:
-        return None, problems_of(model, error, texts)
-
-
 def _merge(defaults: Any, own: Any) -> Any:
     """Return `own` over `defaults`, mapping by mapping."""
     if not isinstance(defaults, dict) or not isinstance(own, dict):
         return own
     return {**defaults, **{key: _merge(defaults.get(key), value) for key, value in own.items()}}
-
-
-def _spelled(shown: str, tree: YamlTree, problems: Iterable[Problem]) -> list[str]:
-    """Return the problems as `file:line: key: message`, by line, each once."""
-    lines: dict[tuple[int, str], None] = {}
-    for path, message, line in problems:
-        place = spell(path)
-        lines[line or tree.line(path), f"{place}: {message}" if place else message] = None
-    return [f"{shown}:{number}: {text}" for number, text in sorted(lines, key=lambda entry: entry[0])]
-
-
-def spell(path: Path) -> str:
-    """Return a path as people write it: `fields[3].type`."""
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from sluice.checks import expectations
 from sluice.model.evidence import Drift, Profile
 from sluice.model.ledger import Outcome
 from sluice.model.lifecycle import APPROVALS, Verdict
+from sluice.model.quality import Quality
 from sluice.model.review import Choice, Decision, Figures, Review
 from sluice.model.run import Mode, ReviewMode, Run
 from sluice.model.scalars import Limit
@@ -26,9 +28,17 @@ class Judgement:
 
 
 def judge(
-    policy: ReviewPolicy, figures: Figures, run: Run, drifts: Sequence[Drift] = (), profile: Profile | None = None
+    policy: ReviewPolicy,
+    figures: Figures,
+    run: Run,
+    drifts: Sequence[Drift] = (),
+    profile: Profile | None = None,
+    *,
+    quality: Quality | None = None,
 ) -> Judgement:
     """Hold a diff's figures, what the table would hold, and how far that is from the last publication, against the policy.
+
+    What the sync's suite has found counts as it says.
 
     A hard block outranks a limit. A run that would write nothing has nothing to approve, unless what it brought could not be
     taken in, or was too little: then somebody has to know. One that should have brought something and brought nothing is an
@@ -36,7 +46,7 @@ def judge(
     """
     if run.mode is Mode.ROLLBACK:
         return Judgement(Verdict.NEEDS_HUMAN, (f"a person asks for publication {run.undoes} to be taken back",))
-    if blocks := (*_blocks(policy, figures, run.mode), *_unmet(policy, figures, profile)):
+    if blocks := (*_blocks(policy, figures, run.mode), *_unmet(policy, figures, profile), *expectations.blocks(quality)):
         return Judgement(Verdict.BLOCKED, blocks)
     if reasons := (*_wishes(policy, figures, run), *_doubts(policy, figures, run), *_drifted(policy, figures, drifts)):
         return Judgement(Verdict.NEEDS_HUMAN, reasons)

@@ -5,8 +5,10 @@ from typing import Final
 
 from rich.console import Group, RenderableType
 
+from sluice.checks.expectations import told
 from sluice.cli.output import printable, table
 from sluice.model.evidence import Drift, Evidence, FieldChange, ObjectSample, ShardCount
+from sluice.model.quality import ExpectationResult, Met, Quality
 from sluice.model.review import Review
 
 _MOST_KEYS: Final = 20
@@ -22,6 +24,8 @@ def evidence_drawn(review: Review, evidence: Evidence | None) -> RenderableType:
     parts: list[RenderableType] = [printable(f"to the table: {change}") for change in evidence.schema_changes]
     if evidence.postdated is not None:
         parts.append(printable(str(evidence.postdated), "yellow"))
+    if evidence.quality is not None:
+        parts += _quality(evidence.quality)
     if evidence.changes:
         parts.append(_changes(evidence.changes))
     if evidence.drifts:
@@ -31,6 +35,23 @@ def evidence_drawn(review: Review, evidence: Evidence | None) -> RenderableType:
     for outcome, samples in groupby(evidence.samples, key=lambda sample: sample.outcome):
         parts.append(printable(_named(list(samples), review.figures.count(outcome))))
     return Group(*parts)
+
+
+def _quality(quality: Quality) -> list[RenderableType]:
+    """Return what the suite found, and what that cost; or why it was not run."""
+    if quality.not_run is not None or quality.trouble is not None:
+        what = f"not run: {quality.not_run}" if quality.not_run is not None else f"could not be run: {quality.trouble}"
+        return [printable(f"suite {quality.suite} {what}", "yellow")]
+    rows = [[result.label, result.met, result.on_failure, _found(result)] for result in quality.results]
+    cost = (
+        f"{quality.rows:,} rows, {quality.seconds:.1f} s, {quality.import_seconds:.1f} s of them for loading {quality.engine}"
+    )
+    return [table([f"expectation of suite {quality.suite}", "met", "if not", "found"], rows), printable(cost)]
+
+
+def _found(result: ExpectationResult) -> str:
+    found = result.why or ("" if result.met is Met.PASSED and not result.unexpected else told(result))
+    return found + (f"; {result.rejected:,} objects rejected" if result.rejected else "")
 
 
 def _changes(changes: tuple[FieldChange, ...]) -> RenderableType:

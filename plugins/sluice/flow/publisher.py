@@ -22,7 +22,7 @@ from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
 from sluice.model.base import RunId, ShardKey
 from sluice.model.ledger import Outcome, Publication
 from sluice.model.lifecycle import APPROVALS, WAITING_VERDICTS, RunStatus, ShardStatus, Step, Verdict
-from sluice.model.review import Review
+from sluice.model.review import Review, told_by
 from sluice.model.run import SYNC_MODES, Mode, Run
 from sluice.model.shard import Shard
 from sluice.model.spec import SyncSpec
@@ -72,7 +72,7 @@ def _apply(services: Services, entry: Entry, spec: SyncSpec, review: Review) -> 
     undone = entry.run.undoes
     staged = staged_artifacts(services, entry.run.id)
     changes = target.check() if undone is None else ()
-    told = (*review.reasons, *changes)
+    told = (*told_by(review.reasons, review.checks), *changes)
     if review.digest != review_digest(entry.run, review.diff, staged, review.figures.shards_failed, told):
         raise ApprovalVoid(
             f"what is staged, its spec or its table has changed since review {review.id}: {ApprovalVoid.__doc__}"

@@ -1,8 +1,9 @@
 """The review: rows artifacts of a run come in; a diff against the ledger, figures and a verdict go out."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import structlog
@@ -17,6 +18,7 @@ from sluice.flow.evidence import gather
 from sluice.flow.overtaken import overtaken
 from sluice.flow.packet import with_packet
 from sluice.flow.pinned_spec import pinned_spec
+from sluice.flow.quality import checked
 from sluice.flow.rejects import note_repeated, rejects_of
 from sluice.flow.review_artifacts import keep
 from sluice.flow.rows_artifacts import rows_artifacts, staged_artifacts
@@ -25,9 +27,10 @@ from sluice.mapping.columns import postdated_of
 from sluice.mapping.mapper import Mapper
 from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
 from sluice.model.base import ObjectKey, ReviewId, RunId, ShardKey
+from sluice.model.evidence import Evidence
 from sluice.model.ledger import Outcome
 from sluice.model.lifecycle import RunStatus, ShardStatus, Step
-from sluice.model.review import Figures, Review
+from sluice.model.review import Figures, Review, told_by
 from sluice.model.rows import Postdated
 from sluice.model.run import Mode, Run
 from sluice.model.shard import Shard
@@ -69,14 +72,13 @@ def review(services: Services, run_id: RunId) -> Review:
             keyless = _stage_rejected(services, diffing, entry, arrived)
             scope = replace(scope, complete=scope.complete and _is_complete(run, shards, keyless))
             diffing.leave_out(overtaken(services, run, spec, arrived))
-            while lacking := diffing.compare(scope):
-                for shard, seq in lacking:
-                    diffing.unstage(shard, seq)
-                    diffing.stage(shard, seq, _map_again(services, run, spec, arrived[shard], seq))
-                    entry.pulse.moved()
-            entry.pulse.moved()
+            compare = partial(_compare, services, diffing, entry, spec, scope=scope, arrived=arrived)
+            compare()
             data, counts = diffing.result()
-            told = {"schema_changes": schema_changes, "postdated": postdated}
+            quality = checked(services, diffing, entry, spec, arrived=arrived, counts=counts, again=compare)
+            if quality is not None and quality.rejected:
+                data, counts = diffing.result()
+            told = {"schema_changes": schema_changes, "postdated": postdated, "quality": quality}
             found = gather(services, diffing, entry, spec, arrived).model_copy(update=told)
         expires_at = services.clock.now() + entry.policy.artifact_ttl
         changes = sum(counts.outcomes.values())
@@ -84,12 +86,13 @@ def review(services: Services, run_id: RunId) -> Review:
         data = found.model_dump_json().encode()
         evidence = keep(services, run, ArtifactKind.EVIDENCE, data, records=len(found.samples), expires_at=expires_at)
         figures = _figures(spec, run, counts, keyless, failed=len(shards) - len(arrived))
-        judgement = judge(spec.review, figures, run, found.drifts, found.profile)
-        made = _made(services, run, diff, figures, judgement, schema_changes=schema_changes)
+        judgement = judge(spec.review, figures, run, found.drifts, found.profile, quality=quality)
+        made = _made(services, run, diff, figures=figures, judgement=judgement, found=found)
         earlier = services.reviews.of(run_id)
         if made.id not in {review.id for review in earlier}:
             unpublished = [review for review in earlier if services.ledger(spec).publication_of(review.id) is None]
-            made = _made(services, run, diff, figures, asked_again(judgement, unpublished), schema_changes=schema_changes)
+            judgement = asked_again(judgement, unpublished)
+            made = _made(services, run, diff, figures=figures, judgement=judgement, found=found)
         made = made.model_copy(update={"evidence": evidence})
         return _keep(services, run, with_packet(services, spec, run, made, evidence=found, shards=shards))
 
@@ -127,7 +130,6 @@ def _stage(services: Services, diffing: Diffing, entry: Entry, arrived: Mapping[
     return postdated
 
 
-def _made(
 def _stage_rejected(services: Services, diffing: Diffing, entry: Entry, arrived: Mapping[ShardKey, Shard]) -> int:
     """Stage what could not be taken in; return how many objects nobody can name."""
     keyless = 0
@@ -145,10 +147,11 @@ def _stage_rejected(services: Services, diffing: Diffing, entry: Entry, arrived:
     return keyless
 
 
-    services: Services, run: Run, diff: Pointer, figures: Figures, judgement: Judgement, *, schema_changes: Sequence[str]
-) -> Review:
+def _made(services: Services, run: Run, diff: Pointer, *, figures: Figures, judgement: Judgement, found: Evidence) -> Review:
     staged = staged_artifacts(services, run.id)
-    digest = review_digest(run, diff, staged, figures.shards_failed, (*judgement.reasons, *schema_changes))
+    checks = None if found.quality is None else found.quality.digest
+    told = (*told_by(judgement.reasons, checks), *found.schema_changes)
+    digest = review_digest(run, diff, staged, figures.shards_failed, told)
     return Review(
         id=ReviewId(f"{run.id}.{digest[:8]}"),
         run=run.id,
@@ -156,6 +159,7 @@ def _stage_rejected(services: Services, diffing: Diffing, entry: Entry, arrived:
         digest=digest,
         figures=figures,
         reasons=judgement.reasons,
+        checks=checks,
         verdict=judgement.verdict,
         diff=diff,
         created_at=services.clock.now(),
@@ -174,6 +178,18 @@ def _keep(services: Services, run: Run, made: Review) -> Review:
         outcomes=dict(kept.figures.outcomes),
     )
     return kept
+
+
+def _compare(
+    services: Services, diffing: Diffing, entry: Entry, spec: SyncSpec, *, scope: DiffScope, arrived: Mapping[ShardKey, Shard]
+) -> None:
+    """Hold what is staged against the ledger; chunks that lack a row for that are mapped again."""
+    while lacking := diffing.compare(scope):
+        for shard, seq in lacking:
+            diffing.unstage(shard, seq)
+            diffing.stage(shard, seq, _map_again(services, entry.run, spec, arrived[shard], seq))
+            entry.pulse.moved()
+    entry.pulse.moved()
 
 
 def _map_again(services: Services, run: Run, spec: SyncSpec, shard: Shard, seq: int) -> bytes:

@@ -20,6 +20,7 @@ from sluice.model.base import ReviewId, RunId
 from sluice.model.evidence import Evidence, Profile, cut
 from sluice.model.ledger import Outcome
 from sluice.model.lifecycle import RunStatus, Step, Verdict
+from sluice.model.quality import Quality
 from sluice.model.review import Figures, Review
 from sluice.model.spec import SyncSpec
 from sluice.model.undo import Conflict
@@ -79,7 +80,7 @@ def _keep(services: Services, entry: Entry, spec: SyncSpec, undo: Undo) -> Revie
     if undo.conflicts:
         lines, named = "\n".join(conflict.model_dump_json() for conflict in undo.conflicts).encode(), len(undo.conflicts)
         keep(services, run, ArtifactKind.CONFLICTS, lines, records=named, expires_at=expires_at, of=diff.ref.variant)
-    found = _evidence(undo)
+    found = _evidence(spec, undo)
     data = found.model_dump_json().encode()
     evidence = keep(services, run, ArtifactKind.EVIDENCE, data, records=len(found.samples), expires_at=expires_at)
     digest = review_digest(run, diff, (), 0, reasons)
@@ -115,8 +116,9 @@ def _left_alone(undo: Undo) -> tuple[str, ...]:
     return (f"{len(undo.conflicts):,} of {undo.objects:,} objects were changed since, and are left alone: {named}{more}",)
 
 
-def _evidence(undo: Undo) -> Evidence:
+def _evidence(spec: SyncSpec, undo: Undo) -> Evidence:
     """Return what a person decides by: the fields and some of the objects; there is no data that could have drifted."""
+    suite = spec.review.expectations
     return Evidence(
         changes=tuple(undo.changes),
         samples=tuple(undo.samples),
@@ -125,4 +127,5 @@ def _evidence(undo: Undo) -> Evidence:
         drifts=(),
         shards=(),
         shards_in_all=0,
+        quality=None if suite is None else Quality(suite=suite, not_run="it puts back what was published before"),
     )

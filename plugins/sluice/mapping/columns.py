@@ -160,3 +160,13 @@ def keys_of(data: bytes) -> set[ObjectKey]:
     """Return the keys of the objects in a rows file; raise `ArtifactCorrupt` if it is none."""
     with readable():
         return set(pq.read_table(pa.BufferReader(data), columns=[rows.KEY])[rows.KEY].to_pylist())
+
+
+def places_of(data: bytes, positions: Sequence[int]) -> list[tuple[int, int]] | None:
+    """Return frame and index, in the raw chunk, of some rows of a rows file; None: an older release wrote it without them."""
+    with readable():
+        file = pq.ParquetFile(pa.BufferReader(data))
+        if rows.FRAME not in file.schema_arrow.names:
+            return None
+        found = file.read(columns=[rows.FRAME, rows.INDEX]).take(pa.array(positions, pa.int32()))
+    return list(zip(found[rows.FRAME].to_pylist(), found[rows.INDEX].to_pylist(), strict=True))

@@ -22,6 +22,7 @@ from pydantic import Field
 
 from sluice.model.base import Frozen, ObjectKey, ShardKey
 from sluice.model.ledger import Outcome
+from sluice.model.quality import Quality
 from sluice.model.rows import Postdated
 
 LONGEST_VALUE: Final = 200
@@ -147,6 +148,9 @@ class Evidence(Frozen):
     shards: tuple[ShardCount, ...] = Field(description="those furthest from what they delivered before first, some of them")
     shards_in_all: int = Field(ge=0)
     postdated: Postdated | None = Field(default=None, description="records dated after their fetch; None: there are none")
+    quality: Quality | None = Field(
+        default=None, description="what the sync's suite found; None: it names none, or an older release made this"
+    )
     schema_changes: tuple[str, ...] = Field(
         default=(), description="what publication would do to the table itself: each statement, and its reason behind `--`"
     )

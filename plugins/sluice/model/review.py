@@ -13,7 +13,7 @@ from sluice.model.ledger import WRITING_OUTCOMES, Outcome
 from sluice.model.lifecycle import ReviewEvent, ShardStatus, Verdict
 from sluice.model.shard import Shard
 
-REVIEW_STATE_VERSION: Final = 2
+REVIEW_STATE_VERSION: Final = 3
 
 
 class Figures(Frozen):
@@ -112,6 +112,7 @@ class Review(Frozen):
     )
     figures: Figures
     reasons: tuple[str, ...] = Field(description="why it was not approved by policy; empty if it was")
+    checks: str | None = Field(default=None, description="sha-256 of what the suite of its sync found; None: it named none")
     verdict: Verdict
     diff: Pointer
     evidence: Pointer | None = Field(default=None, description="what a person decides by; None: made before there was any")
@@ -132,6 +133,11 @@ class Review(Frozen):
     def covers(self, shards: Sequence[Shard]) -> bool:
         """Whether all shards of its run that have succeeded by now had done so when it was made."""
         return sum(shard.status is not ShardStatus.SUCCEEDED for shard in shards) >= self.figures.shards_failed
+
+
+def told_by(reasons: Sequence[str], checks: str | None) -> tuple[str, ...]:
+    """Return what policy and checks say of a diff, as it goes into the digest of its review."""
+    return tuple(reasons) if checks is None else (*reasons, checks)
 
 
 def by_whom(review: Review) -> str:

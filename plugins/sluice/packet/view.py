@@ -8,6 +8,7 @@ from typing import Final
 from sluice.model.base import ObjectKey
 from sluice.model.evidence import Drift, Evidence, FieldKind, FieldProfile, ObjectSample, Profile, ShardCount
 from sluice.model.ledger import Outcome
+from sluice.model.quality import ExpectationResult, Met, Quality
 from sluice.model.review import Figures
 from sluice.model.rows import Postdated
 from sluice.model.spec import SyncSpec
@@ -20,6 +21,7 @@ _OBJECTS: Final = 20
 _CHANGES: Final = 100
 """Changed fields shown; there may be as many as the table has columns, and the most frequent come first."""
 _STATEMENTS: Final = 50
+_EXPECTATIONS: Final = 100
 _FIELD_SAMPLES: Final = 3
 _PLOTS: Final = 24
 """Fields of which both distributions are drawn: those that drifted furthest."""
@@ -93,6 +95,10 @@ class View:
     schema_changes: tuple[str, ...]
     schema_changes_left_out: int
     postdated: Postdated | None
+    quality: Quality | None
+    expectations: list[ExpectationResult]
+    """Those that are not met first, then those that could not be checked."""
+    expectations_left_out: int
     replaced: int
     changes: list[Changed]
     changes_left_out: int
@@ -115,6 +121,9 @@ def view_of(spec: SyncSpec, figures: Figures, evidence: Evidence) -> View:
         schema_changes=evidence.schema_changes[:_STATEMENTS],
         schema_changes_left_out=len(evidence.schema_changes[_STATEMENTS:]),
         postdated=evidence.postdated,
+        quality=evidence.quality,
+        expectations=_expectations(evidence)[:_EXPECTATIONS],
+        expectations_left_out=len(_expectations(evidence)[_EXPECTATIONS:]),
         replaced=replaced,
         changes=[
             Changed(
@@ -136,6 +145,11 @@ def view_of(spec: SyncSpec, figures: Figures, evidence: Evidence) -> View:
         shards=[(shard, history(shard)) for shard in evidence.shards],
         shards_in_all=evidence.shards_in_all,
     )
+
+
+def _expectations(evidence: Evidence) -> list[ExpectationResult]:
+    order = (Met.FAILED, Met.NOT_CHECKED, Met.PASSED)
+    return [] if evidence.quality is None else sorted(evidence.quality.results, key=lambda result: order.index(result.met))
 
 
 def _groups(figures: Figures, samples: Sequence[ObjectSample]) -> list[Group]:

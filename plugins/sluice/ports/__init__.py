@@ -17,7 +17,20 @@ from sluice.ports.run_memory import PointerStore, ReviewStore, RunStore, ShardSt
 from sluice.ports.services import Services
 from sluice.ports.supplier import Page, PageRequest, RequestFacts, ShardFinder, ShardQuestion, Source, SourceContext
 from sluice.ports.surroundings import Clock, ConnectionInfo, Connections, DatabaseProbe, Metrics, SpecReader
-from sluice.ports.target import DiffCounts, Diffing, DiffScope, Held, Inspecting, Ledger, Publishing, Remember, Target, Undo
+from sluice.ports.target import (
+    DiffCounts,
+    Diffing,
+    DiffScope,
+    Expecting,
+    Held,
+    Inspecting,
+    Ledger,
+    Publishing,
+    Refused,
+    Remember,
+    Target,
+    Undo,
+)
 from sluice.ports.transforms import TeamFunction
 from sluice.ports.upkeep import GarbageStore, Holder, RebuildStore, RedoStore
 
@@ -36,12 +49,14 @@ __all__ = [
     "DiffCounts",
     "DiffScope",
     "Diffing",
+    "Expecting",
     "GarbageStore",
     "Gates",
     "Held",
     "Holder",
     "Inspecting",
     "Ledger",
+    "LetterDesk",
     "Metrics",
     "Page",
     "PageRequest",
@@ -51,13 +66,14 @@ __all__ = [
     "RateStore",
     "RebuildStore",
     "RedoStore",
+    "RedriveStore",
+    "Refused",
     "Remember",
     "RequestFacts",
     "ReviewStore",
     "RunStore",
     "SealedToken",
     "Services",
-    "LetterDesk",
     "ShardFinder",
     "ShardQuestion",
     "ShardStore",
@@ -68,7 +84,5 @@ __all__ = [
     "TeamFunction",
     "Undo",
     "WatermarkStore",
-    "RedriveStore",
-    "Refused",
     "Webhook",
 ]

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sluice.model.base import ShardKey
+from sluice.model.quality import Suite
 from sluice.model.spec import SyncSpec, WebhookSpec
 from sluice.model.stage import StagePolicy
 from sluice.ports.artifacts import ArtifactStore, ChunkCodec
@@ -31,11 +32,11 @@ class Services:
     reviews: ReviewStore
     rebuilds: RebuildStore
     dead_letters: DeadLetterStore
+    redrives: RedriveStore
+    letter_desk: LetterDesk
     watermarks: WatermarkStore
     progress: ProgressStore
     garbage: GarbageStore
-    redrives: RedriveStore
-    letter_desk: LetterDesk
     artifacts: ArtifactStore
     codec: ChunkCodec
     source: Callable[[SyncSpec, StagePolicy], Source]
@@ -47,6 +48,8 @@ class Services:
     target: Callable[[SyncSpec], Target]
     spec: Callable[[str], SyncSpec]
     """Reads the spec of a sync by name, as it stands in `include/syncs` now."""
+    suite: Callable[[SyncSpec], Suite]
+    """Reads the suite that a spec names, as it stands in `include/expectations` now."""
     policy: Callable[[str], StagePolicy]
     """Reads the policy of a stage by name."""
     calls: CallStore

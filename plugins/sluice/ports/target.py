@@ -10,6 +10,7 @@ from sluice.model.artifact import Pointer
 from sluice.model.base import ObjectKey, PublicationId, ReviewId, RunId, ShardKey, Token
 from sluice.model.evidence import FieldChange, ObjectSample, Profile
 from sluice.model.ledger import LedgerObject, ObjectEvent, Outcome, Publication, Remembered
+from sluice.model.quality import ExpectationResult, SuiteExpectation
 from sluice.model.review import Review
 from sluice.model.run import Run
 from sluice.model.undo import Conflict
@@ -158,10 +159,10 @@ class Diffing(Protocol):
     def stage_rejected(self, keys: Iterable[ObjectKey]) -> None:
         """Note objects that were delivered but rejected: they are no deletions."""
 
-    def compare(self, scope: DiffScope) -> list[tuple[ShardKey, int]]:
     def leave_out(self, keys: Sequence[ObjectKey]) -> None:
         """Take objects for not delivered, however often they are staged."""
 
+    def compare(self, scope: DiffScope) -> list[tuple[ShardKey, int]]:
         """Compare what is staged with the ledger, which is not written.
 
         Returns (shard, seq) of the rows artifacts that lack a row the diff needs, since the ledger changed after they were
@@ -174,10 +175,69 @@ class Diffing(Protocol):
     def result(self) -> tuple[bytes, DiffCounts]:
         """Return the last comparison: the diff (Parquet, ordered by key, see `model.rows`) and its counts."""
 
+    def expecting(self, columns: Collection[str], patience: timedelta, moved: Callable[[], object]) -> "Expecting":
+        """Hold what the table would be by the last comparison against expectations that read these columns, once.
+
+        No statement of theirs goes on for longer than `patience`, and after each of them `moved` is called.
+        """
+
     def inspecting(self, samples: int = 20) -> "Inspecting":
         """Take a closer look at the last comparison, once; nothing is staged or compared after it.
 
         Of each outcome `samples` objects are shown.
+        """
+
+
+@dataclass(frozen=True)
+class Refused:
+    """An object that came in and does not meet an expectation: where its row stands, and what offends."""
+
+    shard: ShardKey
+    seq: int
+    position: int
+    key: ObjectKey
+    expectation: int
+    """Its place in the suite."""
+    value: str | None
+    """As Postgres spells it, cut."""
+
+
+class Expecting(Protocol):
+    """All rows that the table would hold by a comparison, in the columns that a suite needs."""
+
+    def needed(self) -> list[tuple[ShardKey, int]]:
+        """Return (shard, seq) of the rows artifacts that hold rows that come in: to be loaded before anything else is asked."""
+
+    def load_rows(self, shard: ShardKey, seq: int, rows: bytes) -> None:
+        """Load the rows of one rows artifact that come in."""
+
+    def complete(self) -> int:
+        """Add the rows that stay; return how many the table would hold."""
+
+    def check(self, expectations: Sequence[SuiteExpectation]) -> list[ExpectationResult]:
+        """Return what is found of some expectations, which are checked together: one that raises may take others with it."""
+
+    @property
+    def engine(self) -> str | None:
+        """What has checked, with its version; None: nothing could, or has yet."""
+
+    @property
+    def import_seconds(self) -> float:
+        """How long loading it took."""
+
+    def refuse(self, expectation: SuiteExpectation, place: int) -> None:
+        """Note the objects that come in and do not meet an expectation, by its place in the suite.
+
+        Its kind is one that can reject, and it was checked.
+        """
+
+    def refused(self) -> Iterator[Refused]:
+        """Yield them, one rows artifact after the other."""
+
+    def reject(self) -> int:
+        """Take them for rejected, which the next comparison shows; the rows in whose place they would have come stay.
+
+        Returns how many rows the table would hold then.
         """
 
 

@@ -15,6 +15,7 @@ from sluice.flow.sharder import plan_shards
 from sluice.flow.transformer import transform
 from sluice.model.artifact import ArtifactKind
 from sluice.model.base import RunId, ShardKey
+from sluice.model.quality import Suite, SuiteExpectation
 from sluice.model.run import Origin, Run, RunRequest
 from sluice.model.shard import Shard
 from sluice.model.spec import SyncSpec
@@ -98,6 +99,7 @@ class Workshop:
     webhooks: dict[str, Webhook] = field(default_factory=dict)
     gates: MemoryGates = field(default_factory=MemoryGates)
     function: TeamFunction | None = None
+    suite: Suite = field(default_factory=lambda: Suite(expectations=(SuiteExpectation(type="expect_anything"),)))
 
     @property
     def services(self) -> Services:
@@ -126,6 +128,7 @@ class Workshop:
             ledger=cast(Callable[[SyncSpec], Ledger], (lambda _: target.ledger) if target else _unneeded),
             target=cast(Callable[[SyncSpec], Target], (lambda _: target) if target else _unneeded),
             spec=lambda _name: self.spec,
+            suite=lambda _spec: self.suite,
             policy=lambda _name: self.policy,
             calls=MemoryCallStore(self.memory),
             webhook=lambda hook, _policy: self.webhooks[hook.name],

@@ -1,8 +1,10 @@
 -- name: insert
 -- Keep a review; no row if there is one of that id.
-insert into sluice_state.review (id, run, sync, digest, figures, reasons, verdict, diff, evidence, report, state_version, created_at)
+insert into sluice_state.review (
+    id, run, sync, digest, figures, reasons, checks, verdict, diff, evidence, report, state_version, created_at
+)
 values (
-    %(id)s, %(run)s, %(sync)s, %(digest)s, %(figures)s, %(reasons)s, %(verdict)s, %(diff)s, %(evidence)s, %(report)s,
+    %(id)s, %(run)s, %(sync)s, %(digest)s, %(figures)s, %(reasons)s, %(checks)s, %(verdict)s, %(diff)s, %(evidence)s, %(report)s,
     %(state_version)s, %(created_at)s
 )
 on conflict (id) do nothing

@@ -26,6 +26,7 @@ def _noun(row: Row) -> Review:
         digest=row["digest"],
         figures=Figures.model_validate(row["figures"]),
         reasons=tuple(row["reasons"]),
+        checks=row["checks"],
         verdict=Verdict(row["verdict"]),
         diff=Pointer.model_validate(row["diff"]),
         evidence=Pointer.model_validate(row["evidence"]) if row["evidence"] is not None else None,
@@ -42,11 +43,16 @@ def _with_a_packet(row: Row) -> Row:
     return {"evidence": None, "report": None, "deletes_at_most": None, "superseded_by": None, **row}
 
 
+def _with_checks(row: Row) -> Row:
+    """Version 2 held the table against no suite."""
+    return {"checks": None, **row}
+
+
 _VERSIONED: Final = Versioned(
     table="review",
     known=REVIEW_STATE_VERSION,
     identity={"review": "id", "run": "run"},
-    migrations={1: _with_a_packet},
+    migrations={1: _with_a_packet, 2: _with_checks},
     build=_noun,
 )
 
@@ -71,6 +77,7 @@ def review_columns(review: Review) -> dict[str, Any]:
         "digest": review.digest,
         "figures": Jsonb(review.figures.model_dump(mode="json")),
         "reasons": list(review.reasons),
+        "checks": review.checks,
         "verdict": review.verdict,
         "diff": Jsonb(review.diff.model_dump(mode="json")),
         "evidence": _jsonb(review.evidence),

@@ -11,6 +11,7 @@ from psycopg.rows import DictRow
 
 from sluice.adapters.queries import Queries
 from sluice.adapters.targets.arrow_copy import copy_in, copy_to_parquet, hex_column, read_parquet
+from sluice.adapters.targets.expecting import PostgresExpecting
 from sluice.adapters.targets.inspecting import PostgresInspecting
 from sluice.adapters.targets.table import TargetTable
 from sluice.model import rows
@@ -48,8 +49,8 @@ class PostgresDiffing:
         self._sync = sync
         self._table = table
         self._counts: DiffCounts | None = None
-        self._cursor.execute(_SQL["create_staging"])
         self._leaves_out = False
+        self._cursor.execute(_SQL["create_staging"])
 
     def stage(self, shard: ShardKey, seq: int, data: bytes) -> None:
         """Copy keys, hashes and versions of one rows artifact into the staging area."""
@@ -57,7 +58,7 @@ class PostgresDiffing:
         count = table.num_rows
         copy_in(
             self._cursor,
-            "staged",
+            sql.Identifier("staged"),
             pa.table(
                 {
                     "shard": pa.repeat(shard, count),
@@ -92,9 +93,9 @@ class PostgresDiffing:
         """Compare what is staged with the ledger; return the artifacts that lack a row the diff needs."""
         facts = {"sync": self._sync, "transformer_version": scope.transformer_version, "deletes": scope.deletes}
         self._counts = None
-        self._cursor.execute(_SQL["clear_comparison"])
         if self._leaves_out:
             self._cursor.execute(_SQL["drop_left_out"])
+        self._cursor.execute(_SQL["clear_comparison"])
         self._cursor.executemany(
             _SQL["note_version"], [{"shard": shard, "version": version} for shard, version in scope.versions.items()]
         )
@@ -112,6 +113,10 @@ class PostgresDiffing:
         types = {field.name: field.type for field in DIFF_SCHEMA}
         diff, _ = copy_to_parquet(self._cursor, sql.SQL(_SQL["result"]), types)
         return diff, self._counted()
+
+    def expecting(self, columns: Collection[str], patience: timedelta, moved: Callable[[], object]) -> PostgresExpecting:
+        """Hold what the table would be by the last comparison against expectations; once in a session."""
+        return PostgresExpecting(self._cursor, self._table, columns, patience, moved)
 
     def inspecting(self, samples: int = 20) -> PostgresInspecting:
         """Take a closer look at the last comparison; once in a session."""

@@ -16,6 +16,7 @@ class Standing:
     def __init__(self, cursor: psycopg.Cursor[Any], table: TargetTable) -> None:
         self._table = table
         self._columns = table.columns(cursor)
+        self.identifier = table.identifier
         self.fields = table.fields
         self.is_there = bool(self._columns)
         self.live: sql.Composable = table.live("t") if table.own <= self._columns else sql.SQL("true")

@@ -104,3 +104,9 @@ comment on column sluice_state.dead_letter_rest.seen_at is 'When they were met.'
 comment on column sluice_state.dead_letter_rest.ended_at is 'When they were discarded; null while they are open.';
 comment on column sluice_state.dead_letter_rest.ended_by is 'The person who discarded them.';
 comment on column sluice_state.dead_letter_rest.reason is 'Why they were discarded.';
+
+-- What a suite finds of a run is part of what is approved.
+
+alter table sluice_state.review add column checks text check (octet_length(checks) = 64);
+comment on column sluice_state.review.checks is
+    'sha-256 of what the suite of its sync found; null: its sync names none, or an older release made it.';
