@@ -1,16 +1,19 @@
 """The contract of `PointerStore`."""
 
+from datetime import timedelta
+
 import pytest
 
 from sluice.errors import Fenced, NotFound
-from sluice.model.artifact import ArtifactKind
+from sluice.model.artifact import ArtifactKind, Pointer
 from sluice.model.base import RunId, ShardKey
 from sluice.model.lifecycle import Step
 from sluice.model.run import Run
 from tests.contract.conftest import Stores
-from tests.support.nouns import MINUTE, POLICY, a_pointer, a_run, plans
+from tests.support.nouns import MINUTE, NOW, POLICY, a_pointer, a_run, plans
 
 RUN, PARIS, ROME = RunId("run-1"), ShardKey("paris"), ShardKey("rome")
+YEARS = timedelta(days=1_000)
 
 
 @pytest.fixture
@@ -36,6 +39,48 @@ def test_pointers_come_back_whole_by_shard_and_seq(stores: Stores, run: Run) -> 
     assert stores.pointers.of(RUN, ArtifactKind.RAW, PARIS) == [first, second, ten]
     assert stores.pointers.of(RUN, ArtifactKind.SPEC) == [a_pointer(kind=ArtifactKind.SPEC)]
     assert stores.pointers.of(RUN, ArtifactKind.DIFF) == []
+
+
+def kept(pointer: Pointer) -> Pointer:
+    """A pointer whose time is never over."""
+    return pointer.model_copy(update={"expires_at": None})
+
+
+def test_what_was_made_of_the_same_chunk_is_found(stores: Stores, run: Run) -> None:
+    """By other runs, in the same way, where it counts and its time is not over: the fullest, and of those the newest."""
+    raw = a_pointer(shard=PARIS, seq=4)
+    own = raw.model_copy(update={"ref": raw.ref.model_copy(update={"run": RunId("run-2"), "seq": 7})})
+    stores.runs.open(a_run("run-2", request_key="again"), POLICY)
+    stores.shards.plan(stores.runs.get(RunId("run-2")), plans(PARIS), {})
+    for pointer in (raw, own):
+        stores.pointers.add(pointer)
+    assert stores.pointers.rows_elsewhere(own, "v1-ab-") is None
+    rows = [
+        kept(a_pointer(shard=PARIS, kind=ArtifactKind.ROWS, seq=seq, variant=variant))
+        for seq, variant in ((4, "v1-ab-1"), (4, "v1-cd-1"), (4, "v2-ab-1"), (5, "v1-ab-9"))
+    ]
+    for pointer in rows:
+        stores.pointers.add(pointer)
+    stores.pointers.add(a_pointer("run-2", PARIS, kind=ArtifactKind.ROWS, seq=7, variant="v1-ab-own"))
+    assert stores.pointers.rows_elsewhere(own, "v1-ab-") == rows[0]
+    full = kept(a_pointer(shard=PARIS, kind=ArtifactKind.ROWS, seq=4, variant="v1-ab-full-1"))
+    for pointer in (full, kept(a_pointer(shard=PARIS, kind=ArtifactKind.ROWS, seq=4, variant="v1-ab-2"))):
+        stores.pointers.add(pointer)
+    assert stores.pointers.rows_elsewhere(own, "v1-ab-") == full
+    stores.redos.map_again(PARIS, [4], stores.runs.get(RUN))
+    assert stores.pointers.rows_elsewhere(own, "v1-ab-") is None
+
+
+def test_what_was_made_of_the_same_chunk_and_is_over_is_not(stores: Stores, run: Run) -> None:
+    """Nobody leans on what may be removed at any time."""
+    raw = a_pointer(shard=PARIS)
+    stores.runs.open(a_run("run-2", request_key="again"), POLICY)
+    stores.shards.plan(stores.runs.get(RunId("run-2")), plans(PARIS), {})
+    own = raw.model_copy(update={"ref": raw.ref.model_copy(update={"run": RunId("run-2")})})
+    over = a_pointer(shard=PARIS, kind=ArtifactKind.ROWS, variant="v1-ab-1").model_copy(update={"expires_at": NOW - YEARS})
+    for pointer in (raw, own, over):
+        stores.pointers.add(pointer)
+    assert stores.pointers.rows_elsewhere(own, "v1-ab-") is None
 
 
 def test_the_same_bytes_change_nothing(stores: Stores, run: Run) -> None:

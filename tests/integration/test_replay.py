@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 import yaml
+from structlog.testing import capture_logs
 
+from sluice import log_events
 from sluice.errors import NotFound, RawDataGone, SluiceError, UsageInvalid
 from sluice.flow.inline import run_inline
 from sluice.model.artifact import ArtifactKind
@@ -254,3 +256,37 @@ def test_what_was_deleted_since_does_not_reappear(stall: Stall, edit: Any) -> No
     edit(fields=NOTED)
     run = replay(stall, first)
     assert (stall.prices(), stall.review_of(run).figures.count(Outcome.STALE)) == ({"a": 1.0}, 1)
+
+
+def test_the_same_chunk_is_not_mapped_twice(stall: Stall, edit: Any) -> None:
+    """A replay under the same spec has what its run has made of the raw data, rejects and all; under another, nothing."""
+    needed = {"name": "note", "type": "text", "required": True}
+    edit(fields=[*SYNC["fields"], needed])
+    first = stall.bring([price("a", 1, note="fine"), price("b", 2)])
+    stall.answer(first, Choice.APPROVE)
+    with capture_logs() as logs:
+        run = replay(stall, first)
+    (reused,) = [entry for entry in logs if entry["event"] == log_events.CHUNK_REUSED]
+    assert (reused["objects"], reused["rejected"], reused["made_in"]) == (1, 1, first.id)
+    assert log_events.CHUNK_TRANSFORMED not in {entry["event"] for entry in logs}
+    for kind in (ArtifactKind.ROWS, ArtifactKind.REJECTS):
+        (pointer,), (made,) = stall.services.pointers.of(run.id, kind), stall.services.pointers.of(first.id, kind)
+        assert pointer.sha256 == made.sha256
+    assert stall.review_of(run).figures.count(Outcome.REJECTED) == 1
+    edit(fields=[*SYNC["fields"], needed], version=2)
+    with capture_logs() as logs:
+        replay(stall, first)
+    assert log_events.CHUNK_REUSED not in {entry["event"] for entry in logs}
+
+
+def test_damaged_rows_are_not_reused(stall: Stall, tmp_path: Path) -> None:
+    """They are made anew, of the raw data; and what the ledger has forgotten meanwhile is mapped in full."""
+    first = stall.bring([price("a", 1)])
+    again = replay(stall, first)
+    for pointer in stall.services.pointers.of(first.id, ArtifactKind.ROWS):
+        stall.services.artifacts.remove(pointer)
+    shutil.rmtree(tmp_path / "cache")
+    with capture_logs() as logs:
+        run = replay(stall, first, force=True)
+    assert (again.status, run.status) == (RunStatus.SUCCEEDED, RunStatus.SUCCEEDED)
+    assert {log_events.ARTIFACT_CORRUPT, log_events.CHUNK_TRANSFORMED} <= {entry["event"] for entry in logs}

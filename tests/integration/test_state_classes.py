@@ -94,6 +94,7 @@ ASKED: dict[str, Asked] = {
     "PostgresLetterDesk.of_object": Asked(("hotels", ObjectKey("h1"), 9), []),
     "PostgresLetterDesk.selected": Asked(("hotels", Redrive(), 9), []),
     "PostgresPointerStore.named": Asked((["key"],), {}),
+    "PostgresPointerStore.rows_elsewhere": Asked((a_pointer(), "v1-"), None),
     "PostgresPointerStore.of": Asked((RUN, ArtifactKind.RAW), []),
     "PostgresProgressStore.of": Asked((RUN,), {}),
     "PostgresProgressStore.tell": Asked((Progress(run=RUN, shard=PARIS, token=Token(1), chunk=0),), None),

@@ -21,7 +21,7 @@ from sluice.flow.pinned_spec import pinned_spec
 from sluice.flow.quality import checked
 from sluice.flow.rejects import note_repeated, rejects_of
 from sluice.flow.review_artifacts import keep
-from sluice.flow.rows_artifacts import rows_artifacts, staged_artifacts
+from sluice.flow.rows_artifacts import rows_artifacts, staged_artifacts, variant_of
 from sluice.flow.turned_down import end_superseded
 from sluice.mapping.columns import postdated_of
 from sluice.mapping.mapper import Mapper
@@ -205,7 +205,7 @@ def _map_again(services: Services, run: Run, spec: SyncSpec, shard: Shard, seq: 
         kind=ArtifactKind.ROWS,
         shard=shard.key,
         seq=seq,
-        variant=f"v{shard.version_in(run)}-full-{raw.ref.variant}",
+        variant=f"{variant_of(meant.version, mapper.reading, full=True)}{raw.ref.variant}",
     )
     pointer = services.artifacts.put(ref, mapped.rows, records=mapped.objects, expires_at=raw.expires_at)
     services.pointers.add(pointer, shard.token)

@@ -1,19 +1,30 @@
 """What the transformer left of a run: one rows artifact for each raw chunk, and the rejects."""
 
 from collections.abc import Container
+from typing import Final
 
 from sluice.model.artifact import ArtifactKind, Pointer
 from sluice.model.base import RunId, ShardKey
 from sluice.model.lifecycle import ShardStatus
 from sluice.ports import Services
 
+_FULL: Final = "-full-"
+
+
+def variant_of(version: int, reading: int, *, full: bool = False) -> str:
+    """Return how the variants of artifacts begin that were made by a version of the transformation, read in the same way.
+
+    Of a chunk whose objects were all mapped, whatever the ledger remembers of them, it says so.
+    """
+    return f"v{version}-{reading:016x}" + (_FULL if full else "-")
+
 
 def rows_artifacts(services: Services, run: RunId) -> dict[tuple[ShardKey, int], Pointer]:
     """Return the pointer of each chunk's rows, by shard and seq.
 
-    Pointers come ordered by variant, and `v3-full-<digest>` comes behind any `v3-<digest>`, so the fullest one stays.
+    Of a chunk that was mapped in full later on, that stays.
     """
-    pointers = services.pointers.of(run, ArtifactKind.ROWS)
+    pointers = sorted(services.pointers.of(run, ArtifactKind.ROWS), key=lambda pointer: _FULL in pointer.ref.variant)
     return {(ShardKey(pointer.ref.shard or ""), pointer.ref.seq): pointer for pointer in pointers}
 
 

@@ -16,6 +16,8 @@ from sluice.flow.digest import content_digest
 from sluice.flow.entering import entered_for_a_shard, heartbeat_of
 from sluice.flow.pinned_spec import spec_of
 from sluice.flow.rejects import keep_rejects
+from sluice.flow.reuse import reused
+from sluice.flow.rows_artifacts import variant_of
 from sluice.guard.heartbeat import Heartbeat
 from sluice.guard.log_level import logged_from
 from sluice.mapping.columns import high_mark_of
@@ -65,7 +67,7 @@ def transform(services: Services, run_id: RunId, shard_key: ShardKey) -> Shard:
 def _transform(services: Services, run: Run, shard: Shard, pulse: Heartbeat) -> Shard:
     spec, version = spec_of(services, run, shard), shard.version_in(run)
     mapper = Mapper(spec, shard.until, shard.supplied_at, services.transform(spec, shard.key))
-    ledger = services.ledger(spec)
+    made_by, ledger = variant_of(version, mapper.reading), services.ledger(spec)
     order = mark_order(spec)
     done = {pointer.ref.seq: pointer for pointer in services.pointers.of(run.id, ArtifactKind.ROWS, shard.key)}
     mark: str | None = None
@@ -74,14 +76,17 @@ def _transform(services: Services, run: Run, shard: Shard, pulse: Heartbeat) -> 
     for raw in raws:
         chunk_mark = None
         if raw.ref.seq not in done:
-            with intact(services, raw, shard) as chunk:
-                mapped = mapper.map_chunk(
-                    services.codec.pages(chunk),
-                    raw.key,
-                    lambda keys: ledger.remembered(run.sync, version, keys),
-                )
-            _store(services, run, shard, raw, mapped)
-            chunk_mark = mapped.high_mark
+            if (rows := reused(services, run, shard, raw, made_by)) is not None:
+                chunk_mark = high_mark_of(rows)
+            else:
+                with intact(services, raw, shard) as chunk:
+                    mapped = mapper.map_chunk(
+                        services.codec.pages(chunk),
+                        raw.key,
+                        lambda keys: ledger.remembered(run.sync, version, keys),
+                    )
+                _store(services, run, shard, raw, mapped=mapped, made_by=made_by)
+                chunk_mark = mapped.high_mark
         elif order is not None:
             with intact(services, done[raw.ref.seq], shard) as rows:
                 chunk_mark = high_mark_of(rows)
@@ -94,14 +99,13 @@ def _transform(services: Services, run: Run, shard: Shard, pulse: Heartbeat) -> 
     return shard
 
 
-def _store(services: Services, run: Run, shard: Shard, raw: Pointer, mapped: MappedChunk) -> None:
+def _store(services: Services, run: Run, shard: Shard, raw: Pointer, *, mapped: MappedChunk, made_by: str) -> None:
     """Keep what a chunk was mapped to: artifacts first, the pointer of the rows last."""
-    version = f"v{shard.version_in(run)}"
     # Rows depend on what the ledger remembers at the moment, so their bytes are part of their name. Rejects depend on the raw
     # chunk alone, which is another one once its shard has begun again.
-    variant = f"{version}-{content_digest(mapped.rows)}"
+    variant = f"{made_by}{content_digest(mapped.rows)}"
     rows = _put(services, _ref(run, raw, ArtifactKind.ROWS, variant), mapped.rows, mapped.objects, raw)
-    keep_rejects(services, run, shard, raw, mapped.rejects, variant=f"{version}-{raw.ref.variant}")
+    keep_rejects(services, run, shard, raw, mapped.rejects, variant=f"{made_by}{raw.ref.variant}")
     services.pointers.add(rows, shard.token)
     log.info(
         log_events.CHUNK_TRANSFORMED,

@@ -127,6 +127,12 @@ class PointerStore(Protocol):
         With a token, raises `Fenced` unless it is the token of the ref's shard (or of its run, without a shard).
         """
 
+    def rows_elsewhere(self, raw: Pointer, made_by: str) -> Pointer | None:
+        """Return the rows that another run has made of the very same raw chunk, and that count; None if there are none.
+
+        Those whose variant begins with `made_by`; the fullest of them, and of those the newest.
+        """
+
     def named(self, keys: Sequence[str]) -> dict[str, Pointer]:
         """Return a pointer to each of these artifacts, by key; one that counts no more leads to its bytes, too."""
 

@@ -34,6 +34,24 @@ class MemoryPointerStore:
             ]
         return sorted(found, key=lambda pointer: (pointer.ref.shard or "", pointer.ref.seq, pointer.ref.variant))
 
+    def rows_elsewhere(self, raw: Pointer, made_by: str) -> Pointer | None:
+        """Return what another run has made of the same chunk."""
+        with self._memory.lock:
+            held = list(self._memory.pointers.values())
+            now = self._memory.clock.now()
+        alike = {
+            (other.ref.run, other.ref.shard, other.ref.seq)
+            for other in held
+            if (other.key, other.ref.kind) == (raw.key, ArtifactKind.RAW) and other.ref.run != raw.ref.run
+        }
+        found = [
+            made
+            for made in held
+            if made.ref.kind is ArtifactKind.ROWS and (made.ref.run, made.ref.shard, made.ref.seq) in alike
+            if made.ref.variant.startswith(made_by) and (made.expires_at is None or made.expires_at > now)
+        ]
+        return max(enumerate(found), key=lambda item: ("-full-" in item[1].ref.variant, item[0]), default=(0, None))[1]
+
     def named(self, keys: Sequence[str]) -> dict[str, Pointer]:
         """Return a pointer to each of these artifacts."""
         with self._memory.lock:

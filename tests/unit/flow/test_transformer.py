@@ -16,6 +16,7 @@ from sluice.errors import ArtifactsUnavailable, Fenced, NotFound, RedoNeeded, Sc
 from sluice.flow.fetcher import fetch
 from sluice.flow.sharder import plan_shards
 from sluice.flow.transformer import transform
+from sluice.mapping.columns import reading_of
 from sluice.mapping.mapper import Mapper
 from sluice.mapping.reject_lines import read
 from sluice.model import rows
@@ -115,7 +116,7 @@ def test_rejects_become_an_artifact_and_dead_letters() -> None:
     assert (pointer.ref.seq, pointer.records) == (0, 2)
     rejects = list(read(bench.workshop.artifacts.get(pointer)))
     (raw,) = bench.pointers(ArtifactKind.RAW)
-    assert pointer.ref.variant == f"v1-{raw.ref.variant}"
+    assert pointer.ref.variant == f"v1-{reading_of(bench.workshop.spec):016x}-{raw.ref.variant}"
     assert [(reject.key, reject.field, reject.address.index) for reject in rejects] == [("b", "updated_at", 1), (None, "id", 2)]
     assert {reject.address.artifact for reject in rejects} == {raw.key}
     letters = bench.workshop.memory.dead_letters

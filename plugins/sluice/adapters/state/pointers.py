@@ -40,6 +40,13 @@ class PostgresPointerStore:
             )
             return [pointer_from_row(row) for row in rows]
 
+    def rows_elsewhere(self, raw: Pointer, made_by: str) -> Pointer | None:
+        """Return the rows that another run has made of the very same raw chunk, and that count; None if there are none."""
+        facts = {"rows": ArtifactKind.ROWS, "raw": ArtifactKind.RAW, "key": raw.key, "sha256": raw.sha256, "run": raw.ref.run}
+        with self._database.transaction() as connection:
+            row = connection.execute(_SQL["rows_elsewhere"], {**facts, "made_by": made_by}).fetchone()
+            return None if row is None else pointer_from_row(row)
+
     def named(self, keys: Sequence[str]) -> dict[str, Pointer]:
         """Return a pointer to each of these artifacts, by key."""
         with self._database.transaction() as connection:
