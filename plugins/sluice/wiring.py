@@ -40,6 +40,7 @@ from sluice.adapters.state import (
 )
 from sluice.adapters.state.database import StateDatabase
 from sluice.adapters.transforms import team_function
+from sluice.adapters.triage import triage_of
 from sluice.errors import SpecInvalid, StateUnavailable, TargetUnavailable
 from sluice.guard.breaker import SharedBreaker
 from sluice.guard.pacing import Pacing
@@ -147,6 +148,7 @@ def open_services(
             source=source,
             shard_finder=lambda spec, policy: SourceShardFinder(spec, lambda lister: sources.open(lister, spec.stage, policy)),
             transform=lambda spec, shard: team_function(spec, shard, settings.include),
+            triage=lambda spec: triage_of(spec, settings.include),
             ledger=lambda spec: PostgresLedger(target_database(spec.target.connection)),
             target=target,
             spec=specs.sync,

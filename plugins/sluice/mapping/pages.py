@@ -82,6 +82,14 @@ class PageSplitter:
         return start
 
 
+def page_of(records: Sequence[bytes], place: str) -> bytes:
+    """Return a page that has these records, byte for byte, where the spec says they stand."""
+    page = b"[" + b",".join(records) + b"]"
+    for key in reversed(place.split(".") if place else []):
+        page = b"{" + msgspec.json.encode(key) + b": " + page + b"}"
+    return page
+
+
 def _with_nul(page: bytes, records: Sequence[Raw]) -> frozenset[int]:
     return _places(records, lambda record: _NUL in record) if _NUL in page else frozenset()
 

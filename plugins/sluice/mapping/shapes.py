@@ -67,9 +67,15 @@ def missing(path: Path, documents: Sequence[Any], what: str) -> str | None:
     """
     if any(has_path(document, path) for document in documents):
         return None
-    wanted = spell_path(path)
-    meant = _meant(wanted, [".".join(known) for known in paths_in(documents)])
-    return f"no {what} has `{wanted}`" + (f"; did you mean `{meant}`?" if meant else "")
+    meant = moved(path, documents)
+    return f"no {what} has `{spell_path(path)}`" + (f"; did you mean `{'.'.join(meant)}`?" if meant else "")
+
+
+def moved(path: Path, documents: Sequence[Any]) -> tuple[str, ...] | None:
+    """Return another path of some documents that may be meant by one at which they have nothing; None: none is alike."""
+    there = {".".join(known): known for known in paths_in(documents) if known != path}
+    meant = _meant(spell_path(path), list(there))
+    return None if meant is None else there[meant]
 
 
 def named(documents: Iterable[Any]) -> str:

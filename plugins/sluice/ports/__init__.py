@@ -32,6 +32,7 @@ from sluice.ports.target import (
     Undo,
 )
 from sluice.ports.transforms import TeamFunction
+from sluice.ports.triage import Triage
 from sluice.ports.upkeep import GarbageStore, Holder, RebuildStore, RedoStore
 
 __all__ = [
@@ -82,6 +83,7 @@ __all__ = [
     "SpecReader",
     "Target",
     "TeamFunction",
+    "Triage",
     "Undo",
     "WatermarkStore",
     "Webhook",

@@ -16,6 +16,7 @@ from sluice.ports.supplier import ShardFinder, Source
 from sluice.ports.surroundings import Clock, Metrics
 from sluice.ports.target import Ledger, Target
 from sluice.ports.transforms import TeamFunction
+from sluice.ports.triage import Triage
 from sluice.ports.upkeep import GarbageStore, RebuildStore, RedoStore
 
 
@@ -44,6 +45,8 @@ class Services:
     """For syncs whose supplier has to be asked what there is to be cut into shards."""
     transform: Callable[[SyncSpec, ShardKey], TeamFunction | None]
     """Loads the team's function for the objects of a shard; None: the spec has none. Raises `SpecInvalid`."""
+    triage: Callable[[SyncSpec], Triage]
+    """Loads whom a spec has asked about its dead letters. Raises `SpecInvalid`."""
     ledger: Callable[[SyncSpec], Ledger]
     target: Callable[[SyncSpec], Target]
     spec: Callable[[str], SyncSpec]

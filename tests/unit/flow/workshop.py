@@ -13,6 +13,7 @@ from sluice.flow.admission import admit
 from sluice.flow.fetcher import fetch
 from sluice.flow.sharder import plan_shards
 from sluice.flow.transformer import transform
+from sluice.mapping.remedies import remedies
 from sluice.model.artifact import ArtifactKind
 from sluice.model.base import RunId, ShardKey
 from sluice.model.quality import Suite, SuiteExpectation
@@ -125,6 +126,7 @@ class Workshop:
             source=lambda _spec, _policy: self.supplier,
             shard_finder=lambda _spec, _policy: self.finder,
             transform=lambda _spec, _shard: self.function,
+            triage=lambda _: remedies,
             ledger=cast(Callable[[SyncSpec], Ledger], (lambda _: target.ledger) if target else _unneeded),
             target=cast(Callable[[SyncSpec], Target], (lambda _: target) if target else _unneeded),
             spec=lambda _name: self.spec,

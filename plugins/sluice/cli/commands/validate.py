@@ -8,6 +8,7 @@ from rich.console import Console
 
 from sluice.adapters.spec_files import SpecFiles
 from sluice.adapters.transforms import loaded
+from sluice.adapters.triage import triage_of
 from sluice.adapters.yaml_positions import Path
 from sluice.cli.exits import ExitCode
 from sluice.cli.output import printable
@@ -65,3 +66,7 @@ def _unusable(spec: SyncSpec, include: FilePath) -> Iterator[tuple[Path, str]]:
                 loaded(declared, include)
             except SpecInvalid as error:
                 yield (*place, "function"), error.message.removeprefix("transform.function: ")
+    try:
+        triage_of(spec, include)
+    except SpecInvalid as error:
+        yield ("triage",), error.message.removeprefix("triage: ")
