@@ -1,6 +1,7 @@
 """The triage that a spec names comes in; the function that is asked goes out. The rules that ship serve a spec without one."""
 
 from pathlib import Path
+from typing import cast
 
 from sluice.adapters.user_code import load_current
 from sluice.errors import SpecInvalid
@@ -16,4 +17,4 @@ def triage_of(spec: SyncSpec, include: Path) -> Triage:
     found, _ = load_current(spec.triage, include, "triage")
     if not callable(found) or isinstance(found, type):
         raise SpecInvalid([f"triage: {spec.triage} is no function"])
-    return lambda ward: found(ward)
+    return cast(Triage, found)

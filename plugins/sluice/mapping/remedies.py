@@ -115,6 +115,87 @@ def _untidy(field: FieldSpec, documents: Sequence[Any]) -> Iterator[Proposal]:
     mended = {text: tidy for text in texts if (tidy := _tidied(text)) != text and re.fullmatch(field.pattern, tidy)}
     if mended:
         text, tidy = next(iter(mended.items()))
+        fit = f"{len(mended)} of {len(texts)} values fit once they are tidied, as {text!r} does as {tidy!r}"
+        yield Proposal(because=f"{fit}: let a transform do that")
+
+
+_RULES.get(ward.cause.error)
+    if field is None or rule is None:
+        return
+    documents = [document for document in shapes.decoded(each.record for each in ward.specimens) if isinstance(document, dict)]
+    if documents:
+        yield from rule(field, documents)
+
+
+def _unmapped(field: FieldSpec, documents: Sequence[Any]) -> Iterator[Proposal]:
+    """Map what is spelled almost like something that is mapped to the same."""
+    table = dict(field.map or {})
+    found = _likenesses(_texts(field, documents), list(table))
+    if found:
+        changed = {**table, **{text: table[alike] for text, alike in found.items()}}
+        yield Proposal(because=f"{_pairs(found)} in `map`", changes={"map": changed})
+
+
+def _not_allowed(field: FieldSpec, documents: Sequence[Any]) -> Iterator[Proposal]:
+    """Map what is spelled almost like something that is allowed to that."""
+    allowed = [value for value in field.allowed or () if isinstance(value, str)]
+    texts = _texts(field, documents)
+    if field.map is None and (found := _likenesses(texts, allowed)):
+        changed = {**{value: value for value in allowed}, **found}
+        yield Proposal(because=f"{_pairs(found)} in `allowed`", changes={"map": changed})
+    unknown = sorted({text for text in texts if text not in allowed})
+    if allowed and unknown:
+        more = [*field.allowed, *unknown] if field.allowed else unknown
+        yield Proposal(because=f"the supplier may have new values: {', '.join(unknown)}", changes={"allowed": more})
+
+
+def _unreadable(field: FieldSpec, documents: Sequence[Any]) -> Iterator[Proposal]:
+    """Read dates in another format, numbers with a fraction as such, and anything as text."""
+    texts = _texts(field, documents)
+    for pattern in _FORMATS.get(field.type.name, ()):
+        fitting = [text for text in texts if _fits(text, pattern)]
+        if fitting:
+            zone = {"zone": "UTC"} if field.type.name is TypeName.TIMESTAMPTZ and "%z" not in pattern else {}
+            asked = ", if its clocks show UTC" if zone else ""
+            yield Proposal(because=f"{fitting[0]} may be written as {pattern}{asked}", changes={"format": pattern, **zone})
+    if field.type.name in (TypeName.INTEGER, TypeName.BIGINT) and texts and all(_decimal(text) is not None for text in texts):
+        yield Proposal(because="the numbers have fractions", changes={"type": "numeric"})
+
+
+def _too_large(field: FieldSpec, documents: Sequence[Any]) -> Iterator[Proposal]:
+    """Make room for numbers that are larger than declared."""
+    numbers = [number for text in _texts(field, documents) if (number := _decimal(text)) is not None]
+    if not numbers:
+        return
+    if field.type.name is TypeName.INTEGER and all(-_BIGINT <= number < _BIGINT for number in numbers):
+        yield Proposal(because="the numbers have outgrown integer", changes={"type": "bigint"})
+    elif field.type.name in (TypeName.INTEGER, TypeName.BIGINT):
+        yield Proposal(because=f"the numbers have outgrown {field.type.name}", changes={"type": "numeric"})
+    elif field.type.name is TypeName.NUMERIC:
+        yield _wider(field, numbers)
+
+
+def _too_fine(field: FieldSpec, documents: Sequence[Any]) -> Iterator[Proposal]:
+    """Make room for more fractional digits."""
+    numbers = [number for text in _texts(field, documents) if (number := _decimal(text)) is not None]
+    if numbers and field.type.name is TypeName.NUMERIC and field.type.precision is not None:
+        yield _wider(field, numbers)
+
+
+def _absent(field: FieldSpec, documents: Sequence[Any]) -> Iterator[Proposal]:
+    """Look for the value where the record may have it by now."""
+    if len(field.paths) == 1 and (moved := shapes.moved(field.paths[0], documents)) is not None:
+        yield Proposal(because=f"it may stand at {'.'.join(moved)} by now", changes={"path": list(moved)})
+
+
+def _untidy(field: FieldSpec, documents: Sequence[Any]) -> Iterator[Proposal]:
+    """Tell white space and look-alike characters from values that are wrong; no declaration takes them away."""
+    if field.pattern is None:
+        return
+    texts = _texts(field, documents)
+    mended = {text: tidy for text in texts if (tidy := _tidied(text)) != text and re.fullmatch(field.pattern, tidy)}
+    if mended:
+        text, tidy = next(iter(mended.items()))
         because = f"{len(mended)} of {len(texts)} values fit once they are tidied, as {text!r} does as {tidy!r}: let a transform do that"
         yield Proposal(because=because)
 

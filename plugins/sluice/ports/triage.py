@@ -5,4 +5,4 @@ from collections.abc import Callable, Iterable
 from sluice.model.triage import Proposal, Ward
 
 Triage = Callable[[Ward], Iterable[Proposal]]
-"""Proposes what may be the matter with a group of dead letters, the likelier first. It reads nothing else and changes nothing."""
+"""Proposes what may be the matter with a group of dead letters, the likelier first. It changes nothing."""
