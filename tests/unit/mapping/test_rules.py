@@ -54,7 +54,6 @@ def problem_of(field: FieldSpec, token: str) -> Problem | None:
             {"minimum": "2024-02-29"},
             '"2024-02-29"',
             '"2024-02-28"',
-            "minimum",
             "2024-02-28 is below minimum: 2024-02-29",
         ),
         (
@@ -78,7 +77,6 @@ def problem_of(field: FieldSpec, token: str) -> Problem | None:
             {"allowed": ["A" * 8 + "-0000-0000-0000-" + "0" * 12]},
             f'"{"a" * 8}-0000-0000-0000-{"0" * 12}"',
             None,
-            "",
             "",
         ),
         ("text", {"required": True}, '""', "null", "is null"),
