@@ -231,3 +231,15 @@ def test_deletes_may_change_their_way(owner: Table) -> None:
     assert [row["id"] for row in owner.rows()] == ["a", "b", "d"]
     owner.bring(*inns("b"))
     assert [row["id"] for row in owner.rows() if row["_sluice_deleted_at"] is not None] == []
+
+
+def test_a_database_that_lacks_letters_is_refused(owner: Table, database: ConnectionInfo) -> None:
+    """Before anything is written: it could not hold each text, and would stop the good ones with the others."""
+    owner.hand.execute("create database latin encoding 'LATIN1' locale 'C' locale_provider 'libc' template template0")
+    try:
+        with closing(Table(replace(database, schema="latin"), spec())) as table:
+            assert told(table) == [
+                "its database is encoded as LATIN1, which has no place for most letters: that has to be UTF8"
+            ]
+    finally:
+        owner.hand.execute("drop database latin")

@@ -28,6 +28,9 @@ _LIVELINESS: Final = {
 }
 """What the connection's own extra may override; without it, a server that vanishes would be waited for by the hour."""
 
+_OURS: Final = {"client_encoding": "UTF8"}
+"""What we send is in UTF-8, whatever encoding a database, a role or the environment has."""
+
 _OUTDATED: Final = (
     psycopg.errors.UndefinedTable,
     psycopg.errors.UndefinedColumn,
@@ -52,7 +55,7 @@ def conninfo(info: ConnectionInfo) -> str:
         "dbname": info.schema,
     }
     try:
-        return make_conninfo(**{**_LIVELINESS, **{name: value for name, value in parts.items() if value}, **info.extra})
+        return make_conninfo(**{**_LIVELINESS, **{key: part for key, part in parts.items() if part}, **info.extra, **_OURS})
     except psycopg.ProgrammingError as exc:
         raise ConnectionInvalid(
             f"Connection {info.conn_id}: its extra may hold libpq's parameters alone: {str(exc).strip()}", conn_id=info.conn_id

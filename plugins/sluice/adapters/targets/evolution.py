@@ -28,6 +28,8 @@ from sluice.model.spec import SyncSpec
 
 _SQL: Final = Queries(__package__, "table.sql")
 _PATIENCE: Final = "10s"
+_ENCODING: Final = "UTF8"
+"""The only one that has a place for every text."""
 _CATALOG_NAMES: Final = {"timestamptz": "timestamp with time zone", "timestamptz[]": "timestamp with time zone[]"}
 
 
@@ -90,6 +92,10 @@ class Evolution:
         cursor.execute(_SQL["be_impatient"], {"patience": "0"})
 
     def _differences(self, cursor: psycopg.Cursor[DictRow]) -> Iterator[Difference]:
+        encoding = (cursor.execute(_SQL["encoding"]).fetchone() or {})["server_encoding"]
+        if encoding != _ENCODING:
+            yield Difference(f"its database is encoded as {encoding}, which has no place for most letters: that has to be UTF8")
+            return
         table = find_table(cursor, self._names)
         if table is None:
             yield from self._creation(cursor)

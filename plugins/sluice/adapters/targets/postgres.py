@@ -51,6 +51,7 @@ class PostgresTarget:
         """Open a staging area with one unchanging view of the ledger."""
         with self._database.transaction() as connection:
             connection.execute("set transaction isolation level repeatable read")
+            self._table.spell_alike(connection.cursor())
             yield PostgresDiffing(connection, self._sync, self._table)
 
     def undo_of(self, publication: PublicationId, images: bytes) -> Undo:

@@ -3,11 +3,17 @@
 select pg_advisory_xact_lock(hashtextextended('sluice:' || %(table)s, 0))
 
 -- name: spell_alike
--- Values are spelled as the mapper reads them, in full, whatever the server prefers.
+-- Values are spelled as the mapper reads and writes them, in full, whatever the server prefers.
 select
+    set_config('array_nulls', 'on', true),
+    set_config('bytea_output', 'hex', true),
     set_config('datestyle', 'ISO, YMD', true),
     set_config('intervalstyle', 'postgres', true),
     set_config('extra_float_digits', '1', true)
+
+-- name: encoding
+-- Which letters the database has a place for.
+select current_setting('server_encoding') as server_encoding
 
 -- name: be_impatient
 -- Who waits to alter a table holds up all who come after, readers included: so not for long.
