@@ -1,10 +1,13 @@
 """What the fields of a sync say that contradicts itself: each mistake told with its line and its mend."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from sluice.adapters.spec_files import SpecFiles
+from tests.support.servers import PROJECT
 
 SPEC = """\
 sync: demo
@@ -194,3 +197,30 @@ def test_one_rest(tmp_path: Path) -> None:
     """Two would hold the same."""
     told = problems(tmp_path, "{name: a, type: json, rest: true}\n  - {name: b, type: json, rest: true}")
     assert told == ["15: fields[3].rest: stands twice; the first is fields[2]"]
+
+
+def test_the_documented_fields_are_sound(tmp_path: Path) -> None:
+    """What `docs/fields.md` shows can be used as it stands."""
+    shown = (PROJECT / "docs" / "fields.md").read_text().partition("```yaml\n")[2].partition("```")[0]
+    fields = shown.replace("name: checked_at", "name: at")
+    text = SPEC.partition("fields:")[0].replace("KEY", "id") + fields + "target: {table: items}\n"
+    (tmp_path / "syncs").mkdir()
+    (tmp_path / "stages.yaml").write_text("stages: {content: {}}")
+    (tmp_path / "syncs" / "demo.yaml").write_text(text)
+    assert SpecFiles(tmp_path).check("demo") == []
+
+
+LIGHT = """
+import sys
+from pathlib import Path
+from sluice.adapters.spec_files import SpecFiles
+assert SpecFiles(Path(sys.argv[1])).sync("demo").fields[2].default == "x"
+print(sorted({"pandas", "pyarrow", "numpy"} & set(sys.modules)))
+"""
+
+
+def test_rules_are_checked_without_what_is_heavy(tmp_path: Path) -> None:
+    """A DAG file reads its spec, too, each time it is parsed."""
+    assert problems(tmp_path, "{name: a, type: text, lower: true, map: {b: x}, default: x, allowed: [x], max_length: 9}") == []
+    told = subprocess.run([sys.executable, "-c", LIGHT, tmp_path], check=True, capture_output=True, text=True).stdout
+    assert told == "[]\n"
