@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import psycopg
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 from psycopg import sql
@@ -26,13 +27,22 @@ def read_parquet(data: bytes) -> pa.Table:
 
 def hex_column(hashes: pa.ChunkedArray) -> pa.Array:
     r"""Return binary values the way Postgres reads bytea: `\x…`."""
-    return pa.array([None if value is None else "\\x" + value.hex() for value in hashes.to_pylist()], pa.string())
+    whole = pa.concat_arrays(hashes.chunks) if hashes.chunks else pa.array([], hashes.type)
+    width = whole.type.byte_width
+    validity, data = whole.buffers()
+    # All digits in one go: one value after the other takes ten times as long.
+    digits = pa.py_buffer(
+        memoryview(data)[whole.offset * width : (whole.offset + len(whole)) * width].hex().encode() if data else b""
+    )
+    spelled_out = pa.Array.from_buffers(pa.binary(2 * width), len(whole), [None, digits]).cast(pa.string())
+    prefixed = pc.binary_join_element_wise("\\x", spelled_out, "")
+    return prefixed if validity is None else pc.if_else(whole.is_valid(), prefixed, None)
 
 
-def copy_in(cursor: psycopg.Cursor[Any], table: str, rows: pa.Table) -> None:
+def copy_in(cursor: psycopg.Cursor[Any], table: sql.Identifier, rows: pa.Table) -> None:
     """Copy `rows` into the columns of the same names of a table."""
     statement = sql.SQL("copy {} ({}) from stdin (format csv)").format(
-        sql.Identifier(table), sql.SQL(", ").join(map(sql.Identifier, rows.column_names))
+        table, sql.SQL(", ").join(map(sql.Identifier, rows.column_names))
     )
     with cursor.copy(statement) as copy:
         for batch in rows.to_batches(max_chunksize=_BATCH_ROWS):

@@ -40,6 +40,8 @@ class Form(Protocol):
     """What holds for each row."""
     privileges: frozenset[str]
     """What has to be granted on the table."""
+    is_dated: bool
+    """Whether each row says when it was published."""
 
     def live(self, row: str) -> sql.Composable:
         """Return the condition that the table's row aliased `row` is what an object is now."""
@@ -59,6 +61,7 @@ class UpsertForm:
 
     key_of_live: tuple[str, ...] = ()
     checks: tuple[sql.Composed, ...] = ()
+    is_dated = False
 
     def __init__(self, names: TableNames, deletes: str) -> None:
         self._names = names
@@ -121,6 +124,7 @@ class HistoryForm:
         sql.SQL("check ({} < {})").format(sql.Identifier(VALID_FROM), sql.Identifier(VALID_TO)),
     )
     privileges = _PRIVILEGES
+    is_dated = True
 
     def __init__(self, names: TableNames) -> None:
         self._names = names

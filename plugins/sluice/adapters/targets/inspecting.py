@@ -61,7 +61,7 @@ class PostgresInspecting:
             self._profiling.note_extremes(table, pa.array(places["coming_in"], pa.int32()))
         looked_at = table.take(pa.array(places["looked_at"], pa.int32()))
         columns = {rows.KEY: looked_at[rows.KEY], **{field.name: looked_at[field.name] for field in self._fields}}
-        copy_in(self._cursor, "arriving", pa.table(columns))
+        copy_in(self._cursor, sql.Identifier("arriving"), pa.table(columns))
 
     def differences(self) -> tuple[tuple[FieldChange, ...], tuple[ObjectSample, ...]]:
         """Return how often each field would change, and some objects of each outcome."""

@@ -44,7 +44,7 @@ create temporary table arriving (_key text collate "C" not null, {}) on commit d
 -- name: index_arriving
 -- Finds the rows of single objects, and lets the planner know how many there are.
 create index on arriving (_key);
-analyze arriving
+analyze arriving (_key)
 
 -- name: create_differing
 -- By object the places of the fields, in the spec, that differ from what the table holds.

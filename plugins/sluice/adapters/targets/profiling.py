@@ -22,7 +22,7 @@ from sluice.model.fields import TypeName
 
 _SQL: Final = Queries(__package__, "profiling.sql")
 
-ROWS_LOOKED_AT: Final = 100_000
+ROWS_LOOKED_AT: Final = 20_000
 """Of more rows a sample of about so many is drawn."""
 
 _MASK: Final = 2**20 - 1
@@ -119,7 +119,7 @@ class Profiling:
             self._cursor.execute(query)
         if self._extremes:
             ends = {f"v{place}": pa.array([str(end) for end in both]) for place, both in self._extremes.items()}
-            copy_in(self._cursor, "extremes", pa.table(ends))
+            copy_in(self._cursor, sql.Identifier("extremes"), pa.table(ends))
 
     def _summary(self) -> DictRow:
         query = sql.SQL(_SQL["summarize"]).format(

@@ -10,7 +10,7 @@ from psycopg.types.json import Jsonb
 
 from sluice.adapters.ledger.store import publication_from_row, publication_of
 from sluice.adapters.queries import Queries
-from sluice.adapters.targets.arrow_copy import copy_in, copy_to_parquet, hex_column, read_parquet
+from sluice.adapters.targets.arrow_copy import copy_in, copy_to_parquet, read_parquet
 from sluice.adapters.targets.refusals import taking_rows
 from sluice.adapters.targets.rolling_back import PostgresRollingBack
 from sluice.adapters.targets.table import TargetTable
@@ -24,6 +24,7 @@ from sluice.model.run import Run
 
 _SQL: Final = Queries(__package__, "publishing.sql")
 
+_WITH_ROWS: Final = (Outcome.CREATED, Outcome.CHANGED, Outcome.REAPPEARED)
 _UNDO_COLUMNS: Final = {
     "key": pa.string(),
     "outcome": pa.string(),
@@ -42,6 +43,8 @@ class PostgresPublishing:
         self._sync = sync
         self._table = table
         self._rolling_back = rolling_back
+        self._is_new = False
+        self._loaded = 0
 
     def take_lock(self, token: Token) -> None:
         """Wait for the target's lock and raise the fence to `token`; raise `Fenced` if somebody holds a newer one."""
@@ -55,10 +58,11 @@ class PostgresPublishing:
 
     def load(self, diff: bytes, *, with_deletes: bool) -> list[tuple[ShardKey, int]]:
         """Load the reviewed diff, less what the ledger has outrun; return the (shard, seq) of the rows it needs."""
-        if self._table.exists(self._cursor):
-            self._table.check(self._cursor)
-        else:
+        self._is_new = not self._table.exists(self._cursor)
+        if self._is_new:
             self._table.evolve(self._cursor)
+        else:
+            self._table.check(self._cursor)
         self._approve(diff)
         if not with_deletes:
             self._run("leave_deletions_out")
@@ -67,18 +71,21 @@ class PostgresPublishing:
         return [(row["shard"], row["seq"]) for row in self._run("needed")]
 
     def load_rows(self, shard: ShardKey, seq: int, data: bytes) -> None:
-        """Load the rows of one rows artifact that the diff asks for."""
-        positions = [row["position"] for row in self._run("positions", shard=shard, seq=seq)]
-        table = read_parquet(data)
+        """Load the rows of one rows artifact that the diff asks for; raise `ApprovalVoid` if they are not as reviewed."""
+        wanted = self._run("wanted", shard=shard, seq=seq).fetchone() or {}
+        table, positions = read_parquet(data), wanted.get("positions") or []
         if positions and positions[-1] >= table.num_rows:
             raise ApprovalVoid(f"the rows of shard {shard}, chunk {seq}, are not the ones that were reviewed")
-        table = table.take(positions)
-        columns = {
-            rows.KEY: table[rows.KEY],
-            rows.ROW_HASH: hex_column(table[rows.ROW_HASH]),
-            **{field.name: table[field.name] for field in self._table.fields},
-        }
-        copy_in(self._cursor, "incoming", pa.table(columns))
+        # All of a first load's rows are wanted, and need not be copied.
+        table = table if len(positions) == table.num_rows else table.take(pa.array(positions, pa.int32()))
+        _require_reviewed(table, wanted)
+        self._loaded += table.num_rows
+        fields = {field.name: table[field.name] for field in self._table.fields}
+        if self._fills_directly:
+            with taking_rows(f"{self._table.schema}.{self._table.name}"):
+                copy_in(self._cursor, self._table.identifier, pa.table(fields))
+        else:
+            copy_in(self._cursor, sql.Identifier("incoming"), pa.table({rows.KEY: table[rows.KEY], **fields}))
 
     def load_undo(self, diff: bytes, undone: PublicationId, images: bytes, *, with_deletes: bool) -> None:
         """Load the reviewed diff, and the before-images that it puts back."""
@@ -90,26 +97,26 @@ class PostgresPublishing:
     def before_images(self) -> tuple[bytes, int]:
         """Return the rows of target and ledger that would change or go, as they are, with their number."""
         query = sql.SQL(
-            """select a.key, a.outcome, to_json(t.*)::text, to_json(o.*)::text
-            from approved a
-            left join {table} t on {overwritten}
+            """select a.key, a.outcome, {row}::text, to_json(o.*)::text
+            from approved a {beside}
             left join sluice_ledger.object o on o.sync = {sync} and o.key = a.key
             where a.outcome in ('created', 'changed', 'reappeared', 'deleted', 'rolled-back') order by a.key"""
         ).format(
-            table=self._table.identifier,
-            overwritten=self._table.overwritten("t", sql.SQL("a.key")),
+            # What stands in a table that is new has come with this publication.
+            row=sql.SQL("null" if self._is_new else "to_json(t.*)"),
+            beside=sql.SQL("") if self._is_new else self._beside,
             sync=sql.Literal(self._sync),
         )
         return copy_to_parquet(self._cursor, query, _UNDO_COLUMNS)
 
     def apply(self, run: Run, review: Review, undo: Pointer) -> Publication:
         """Write rows, ledger, events and the publication; raise `ApprovalVoid` if a row is not as reviewed."""
-        if strangers := [row["key"] for row in self._run("not_as_reviewed")]:
-            raise ApprovalVoid(f"{ApprovalVoid.__doc__} First of them: {', '.join(strangers)}")
+        counts = {row["outcome"]: row["objects"] for row in self._run("outcomes")}
         if run.undoes is None:
+            if self._loaded != sum(counts.get(outcome, 0) for outcome in _WITH_ROWS):
+                raise ApprovalVoid
             # Only now: who alters a table shuts its readers out until the commit.
             self._table.evolve(self._cursor)
-        counts = {row["outcome"]: row["objects"] for row in self._run("outcomes")}
         row = self._run(
             "add_publication",
             review=review.id,
@@ -119,6 +126,7 @@ class PostgresPublishing:
             undoes=run.undoes,
             undo_key=undo.key,
             undo_sha256=undo.sha256,
+            transformer_version=run.transformer_version,
         ).fetchone()
         assert row is not None  # noqa: S101 - an INSERT … RETURNING without a row has raised
         publication = publication_from_row(row)
@@ -137,11 +145,27 @@ class PostgresPublishing:
         columns = sql.SQL(", ").join(sql.SQL("{} text").format(sql.Identifier(field.name)) for field in self._table.fields)
         self._cursor.execute(sql.SQL(_SQL["create_incoming"]).format(columns))
         table = read_parquet(diff)
-        copy_in(self._cursor, "approved", table.rename_columns([name.removeprefix("_") for name in table.column_names]))
+        copy_in(
+            self._cursor,
+            sql.Identifier("approved"),
+            table.rename_columns([name.removeprefix("_") for name in table.column_names]),
+        )
         self._run("index_approved")
 
+    @property
+    def _fills_directly(self) -> bool:
+        """Whether rows need no staging: nobody else has seen the table, nothing is in it, and its columns are as declared."""
+        return self._is_new and not self._table.is_dated
+
+    @property
+    def _beside(self) -> sql.Composed:
+        """The join that lays beside each object the row that is overwritten."""
+        overwritten = self._table.overwritten("t", sql.SQL("a.key"))
+        return sql.SQL("left join {} t on {}").format(self._table.identifier, overwritten)
+
     def _write(self, run: Run, publication: Publication) -> None:
-        self._table.write(self._cursor, "incoming", publication.applied_at)
+        if not self._fills_directly:
+            self._table.write(self._cursor, "incoming", publication.applied_at)
         if publication.counts.get(Outcome.DELETED):
             self._table.delete(self._cursor, "approved", publication.applied_at)
         facts = {
@@ -150,7 +174,14 @@ class PostgresPublishing:
             "transformer_version": run.transformer_version,
             "applied_at": publication.applied_at,
         }
-        for query in ("remember_rows", "remember_deletions", "remember_tombstones", "refresh_hashes", "add_events"):
+        for query in (
+            "remember_new",
+            "remember_rows",
+            "remember_deletions",
+            "remember_tombstones",
+            "refresh_hashes",
+            "add_events",
+        ):
             self._run(query, **facts)
 
     def _shrink(self) -> None:
@@ -164,3 +195,15 @@ class PostgresPublishing:
 
     def _run(self, query: str, **facts: Any) -> psycopg.Cursor[DictRow]:
         return self._cursor.execute(_SQL[query], {"sync": self._sync, **facts})
+
+
+def _require_reviewed(table: pa.Table, wanted: DictRow) -> None:
+    """Raise `ApprovalVoid`, naming some, unless these are the rows with the keys and hashes that were reviewed."""
+    keys, hashes = wanted.get("keys") or [], table[rows.ROW_HASH].to_pylist()
+    if table[rows.KEY].to_pylist() == keys and b"".join(hashes) == (wanted.get("row_hashes") or b""):
+        return
+    reviewed = wanted["row_hashes"]
+    each = [reviewed[start : start + rows.HASH_BYTES] for start in range(0, len(reviewed), rows.HASH_BYTES)]
+    found = zip(table[rows.KEY].to_pylist(), hashes, strict=True)
+    strangers = sorted(key for key, digest, row in zip(keys, each, found, strict=True) if (key, digest) != row)
+    raise ApprovalVoid(f"{ApprovalVoid.__doc__} First of them: {', '.join(strangers[:5])}")

@@ -41,7 +41,6 @@ analyze approved
 -- The approved rows on their way in, as text: only what is written is cast. The columns are those of the spec.
 create temporary table incoming (
     _key text collate "C" primary key,
-    _row_hash bytea not null,
     {}
 ) on commit drop
 
@@ -100,17 +99,14 @@ order by a.key
 -- The rows artifacts that hold approved rows.
 select distinct shard, seq from approved where outcome in ('created', 'changed', 'reappeared') order by shard, seq
 
--- name: positions
--- Where in one artifact the approved rows stand.
-select position from approved
+-- name: wanted
+-- Where in one artifact the approved rows stand, with their keys and, one behind the other, their hashes.
+select
+    array_agg(position order by position) as positions,
+    array_agg(key order by position) as keys,
+    string_agg(row_hash, '' order by position) as row_hashes
+from approved
 where shard = %(shard)s and seq = %(seq)s and outcome in ('created', 'changed', 'reappeared')
-order by position
-
--- name: not_as_reviewed
--- Approved rows that are missing, or are not the ones reviewed.
-select a.key from approved a left join incoming i on i._key = a.key
-where a.outcome in ('created', 'changed', 'reappeared') and i._row_hash is distinct from a.row_hash
-order by a.key limit 5
 
 -- name: outcomes
 -- The publication, counted.
@@ -119,8 +115,11 @@ select outcome, count(*) as objects from approved where outcome <> 'refreshed' g
 -- name: add_publication
 -- A review is applied once. Its instant is behind that of the sync's last publication, whatever the server's clock has done
 -- since: the spans of a history rest on that.
-insert into sluice_ledger.publication (sync, review, run, counts, approved_by, undoes, undo_key, undo_sha256, applied_at)
+insert into sluice_ledger.publication (
+    sync, review, run, counts, approved_by, undoes, undo_key, undo_sha256, transformer_versions, applied_at
+)
 values (%(sync)s, %(review)s, %(run)s, %(counts)s, %(approved_by)s, %(undoes)s, %(undo_key)s, %(undo_sha256)s,
+    array(select distinct coalesce(transformer_version, %(transformer_version)s) as version from approved order by version),
     greatest(
         clock_timestamp(),
         (
@@ -130,14 +129,23 @@ values (%(sync)s, %(review)s, %(run)s, %(counts)s, %(approved_by)s, %(undoes)s, 
     ))
 returning *
 
+-- name: remember_new
+-- What the target holds from now on, of objects that nobody knew: none of them is in the ledger, as `find_moved` has seen.
+insert into sluice_ledger.object (
+    sync, key, shard, raw_hash, row_hash, transformer_version, source_version, state, last_changed_run, publication
+)
+select %(sync)s, key, shard, raw_hash, row_hash, coalesce(transformer_version, %(transformer_version)s), version, 'live',
+    %(run)s, %(publication)s
+from approved where outcome = 'created' and old_state is null order by key
+
 -- name: remember_rows
--- What the target holds from now on.
+-- What the target holds from now on, of all others.
 insert into sluice_ledger.object as o (
     sync, key, shard, raw_hash, row_hash, transformer_version, source_version, state, last_changed_run, publication
 )
 select %(sync)s, key, shard, raw_hash, row_hash, coalesce(transformer_version, %(transformer_version)s), version, 'live',
     %(run)s, %(publication)s
-from approved where outcome in ('created', 'changed', 'reappeared') order by key
+from approved where outcome in ('created', 'changed', 'reappeared') and old_state is not null order by key
 on conflict (sync, key) do update set
     shard = excluded.shard, raw_hash = excluded.raw_hash, row_hash = excluded.row_hash,
     transformer_version = excluded.transformer_version, source_version = excluded.source_version, state = 'live',

@@ -104,7 +104,11 @@ class PostgresRollingBack:
         self._run("create_images")
         table = read_parquet(images)
         places = pa.array(range(table.num_rows), pa.int32())
-        copy_in(self._cursor, "image", table.select(["key", "outcome", "row", "ledger"]).append_column("position", places))
+        copy_in(
+            self._cursor,
+            sql.Identifier("image"),
+            table.select(["key", "outcome", "row", "ledger"]).append_column("position", places),
+        )
         self._cursor.execute("analyze image")
 
     def _require_columns(self) -> None:
@@ -134,7 +138,9 @@ class PostgresRollingBack:
         self._run("forget_found")
         schema = pa.schema([("key", pa.string()), ("row_hash", pa.string()), ("is_live", pa.bool_())])
         columns = zip(*rows, strict=True) if rows else ([], [], [])
-        copy_in(self._cursor, "found", pa.table(dict(zip(schema.names, map(list, columns), strict=True)), schema))
+        copy_in(
+            self._cursor, sql.Identifier("found"), pa.table(dict(zip(schema.names, map(list, columns), strict=True)), schema)
+        )
         self._cursor.execute("analyze found")
 
     def _conflicts(self) -> tuple[Conflict, ...]:

@@ -171,8 +171,8 @@ order by i.key
 
 -- name: bring_in
 -- Former rows as they would come in, for a table that keeps every version.
-insert into incoming (_key, _row_hash, {fields})
-select i.key, '', {values} from image i cross join lateral json_to_record(i.row) as r ({columns}) where i.row is not null
+insert into incoming (_key, {fields})
+select i.key, {values} from image i cross join lateral json_to_record(i.row) as r ({columns}) where i.row is not null
 
 -- name: create_taken_out
 -- Objects that were not there before, as a deletion names them.

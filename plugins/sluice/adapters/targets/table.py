@@ -31,6 +31,8 @@ class TargetTable:
         self.fields = self._names.fields
         self.key_fields = self._names.key_fields
         self.own = frozenset(column.name for column in self._form.own)
+        self.is_dated = self._form.is_dated
+        """Whether each row says when it was published."""
 
     def lock(self, cursor: psycopg.Cursor[DictRow]) -> None:
         """Wait for the lock of this table, and hold it until the transaction ends."""
