@@ -6,7 +6,7 @@ Nothing is written that is only near to the value: what is no plain value of JSO
 import json
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from math import isfinite, isnan
 from typing import Any, Final, Self
 from uuid import UUID
@@ -23,14 +23,20 @@ _ENCODE: Final = msgspec.json.Encoder().encode
 
 
 class Written(Decimal):
-    """A number as it was written, so that one which nobody has touched is written alike again."""
+    """A number as it was written, so that one which nobody has touched is written alike again.
+
+    One with an exponent beyond all that Python reckons with is NaN to whoever looks at it.
+    """
 
     __slots__ = ("text",)
     text: str
 
     def __new__(cls, text: str) -> Self:
         """Return the number that a text stands for."""
-        number = super().__new__(cls, text)
+        try:
+            number = super().__new__(cls, text)
+        except InvalidOperation:
+            number = super().__new__(cls, "NaN")
         number.text = text
         return number
 
@@ -53,7 +59,8 @@ def is_nan(value: Any) -> bool:
     """Whether a value is NaN or NaT: what pandas puts where it has no value, and what comes of sums that have no result."""
     import pandas as pd
 
-    return value is pd.NaT or (isinstance(value, float) and isnan(value)) or (isinstance(value, Decimal) and value.is_nan())
+    is_number = isinstance(value, float | Decimal) and not isinstance(value, Written)
+    return value is pd.NaT or (is_number and isnan(value))
 
 
 def named(value: Any) -> str:
