@@ -25,8 +25,8 @@ _MOMENT: Final = (
 
 def params_form(spec: SyncSpec) -> dict[str, Param]:
     """Return the params of a sync's DAG; left as they are, they ask for what the schedule asks for."""
-    modes = [mode for mode in ASKED_MODES if mode is not Mode.INCREMENTAL or spec.can_increment]
-    unused = "" if spec.uses_window else " Leave it empty: nothing that this sync asks its supplier depends on a window."
+    modes = [mode for mode in (*ASKED_MODES, Mode.REDRIVE) if mode is not Mode.INCREMENTAL or spec.can_increment]
+    unused = "" if spec.uses_window else " Only for mode replay: nothing that this sync asks its supplier depends on a window."
     form = {
         "mode": Param(
             None,
@@ -35,6 +35,7 @@ def params_form(spec: SyncSpec) -> dict[str, Param]:
             section=_RUN,
             description="incremental: what changed since the last publication. full: everything, and what is gone is deleted. "
             "replay: nothing is fetched; what another run has fetched is mapped again. "
+            "redrive: nothing is fetched; dead letters are mapped again. "
             f"Empty: {'incremental' if spec.can_increment else 'full'}.",
         ),
         "replays": Param(
@@ -42,7 +43,23 @@ def params_form(spec: SyncSpec) -> dict[str, Param]:
             type=["null", "string"],
             maxLength=300,
             section=_RUN,
-            description="For mode replay: the id of the run whose raw data is mapped again, as `sluice runs` lists it.",
+            description="For mode replay: the id of the run whose raw data is mapped again, as `sluice runs` lists it. Or give "
+            "a window instead: then it is that of all runs that were begun within.",
+        ),
+        "letters": Param(
+            [],
+            type="array",
+            items={"type": "integer", "minimum": 1},
+            uniqueItems=True,
+            section=_RUN,
+            description="For mode redrive: the numbers of dead letters, as `sluice dlq list` shows them. Empty: all.",
+        ),
+        "cause": Param(
+            None,
+            type=["null", "string"],
+            maxLength=300,
+            section=_RUN,
+            description="For mode redrive: only dead letters of this cause, such as `type:rooms`. Empty: whatever it is.",
         ),
         "window_start": _moment("Only what the supplier dates at or after this moment. Needs a window_end." + unused),
         "window_end": _moment("Only what the supplier dates before this moment. Needs a window_start." + unused),
@@ -117,4 +134,11 @@ def run_request(spec: SyncSpec, params: Mapping[str, Any], origin: Origin, backf
 
 
 def _moment(description: str) -> Param:
+            redrives=_redrive(params),
+            version=params.get("version") or None,
     return Param(None, type=["null", "string"], format="date-time", pattern=_MOMENT, section=_RUN, description=description)
+def _redrive(params: Mapping[str, Any]) -> Redrive | None:
+    chosen = Redrive(letters=tuple(params.get("letters") or ()), cause=params.get("cause") or None)
+    return chosen if params.get("mode") == Mode.REDRIVE or chosen != Redrive() else None
+
+

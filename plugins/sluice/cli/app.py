@@ -8,6 +8,7 @@ import typer
 from sluice import __version__
 from sluice.cli.boundary import bounded
 from sluice.cli.commands.database import db
+from sluice.cli.commands.dlq import dlq
 from sluice.cli.commands.doctor import doctor
 from sluice.cli.commands.garbage import gc
 from sluice.cli.commands.new import new
@@ -66,6 +67,7 @@ def build_app(airflow: Callable[[], Connections]) -> typer.Typer:
     app.command(rich_help_panel=_DECLARE)(bounded(validate))
     app.command("run", rich_help_panel=_WORK)(bounded(run_command))
     app.add_typer(review, name="review", rich_help_panel=_WORK)
+    app.add_typer(dlq, name="dlq", rich_help_panel=_WORK)
     app.command(rich_help_panel=_WORK)(bounded(rollback))
     app.command(rich_help_panel=_LOOK)(bounded(runs))
     app.command(rich_help_panel=_LOOK)(bounded(show))

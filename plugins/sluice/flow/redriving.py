@@ -15,13 +15,9 @@ import structlog
 from pydantic import JsonValue
 
 from sluice import log_events
-from sluice.errors import AnswerUnusable, ArtifactCorrupt, NotFound, SpecInvalid, StateUnreadable
-from sluice.flow.damage import note
-from sluice.flow.pinned_spec import pinned_spec
-from sluice.mapping.pages import PageSplitter
+from sluice.errors import ArtifactCorrupt
 from sluice.mapping.reject_lines import bytes_hash, read
-from sluice.model.artifact import Pointer
-from sluice.model.base import RunId
+from sluice.mapping.stored_records import RecordGone, StoredRecords
 from sluice.model.reject import DeadLetterRest, RawAddress, Reject
 from sluice.model.run import Run
 from sluice.model.shard import Shard
@@ -33,10 +29,6 @@ log: Final = structlog.get_logger()
 _RECORDS: Final = 500
 _BYTES: Final = 1_000_000
 """A page ends behind whichever comes first."""
-
-
-class _Gone(Exception):
-    """A signal within this module: why the bytes at an address cannot be had."""
 
 
 @dataclass
@@ -62,7 +54,7 @@ class LetterSource:
         self._run = run
         self._shard = shard
         self._path = spec.source.stored_records.split(".") if spec.source.stored_records else []
-        self._chunks = _Chunks(services, spec)
+        self._stored = StoredRecords(services, spec)
 
     def now(self) -> datetime | None:
         """Nobody is asked, so nobody tells."""
@@ -105,8 +97,8 @@ class LetterSource:
             for letter in letters:
                 after = letter.reject.address
                 try:
-                    record = self._chunks.record(letter.reject)
-                except _Gone as gone:
+                    record = self._stored.record(letter.reject)
+                except RecordGone as gone:
                     _tell_gone([letter.id], 1, after.artifact, str(gone))
                     continue
                 yield record, letter.id, after.model_dump()
@@ -129,92 +121,25 @@ class LetterSource:
         for line, reject in self._lines(rest):
             if line > behind:
                 try:
-                    found[line] = self._chunks.record(reject)
-                except _Gone as signal:
+                    found[line] = self._stored.record(reject)
+                except RecordGone as signal:
                     gone[line] = str(signal)
         if gone:
             _tell_gone([], len(gone), rest.raw_artifact, next(iter(gone.values())))
         return found
 
     def _lines(self, rest: DeadLetterRest) -> Iterator[tuple[int, Reject]]:
+        pointer = self._services.pointers.named([rest.artifact]).get(rest.artifact)
         try:
-            for line, reject in enumerate(read(_stored(self._services, _pointer(self._services, rest.artifact)))):
-                if rest.holds(line):
-                    yield line, reject
-        except _Gone as gone:
-            _tell_gone([], rest.objects, rest.artifact, str(gone))
-
-
-class _Chunks:
-    """Raw chunks, read from front to back: who asks in the order of addresses has each of them read once."""
-
-    def __init__(self, services: Services, spec: SyncSpec) -> None:
-        self._services = services
-        self._spec = spec
-        self._artifact: str | None = None
-        self._why: str | None = None
-        """Why the present chunk cannot be read; None: it can."""
-        self._pages: Iterator[tuple[int, bytes]] = iter(())
-        self._frame = -1
-        self._found: list[bytes] = []
-        self._splitter = PageSplitter(spec.source.stored_records)
-
-    def record(self, reject: Reject) -> bytes:
-        """Return the bytes of a record; raise `_Gone`."""
-        address = reject.address
-        if address.artifact != self._artifact or address.frame < self._frame:
-            self._open(address.artifact)
-        if self._why is not None:
-            raise _Gone(self._why)
-        while self._frame < address.frame:
-            self._turn(address.frame)
-        record = self._found[address.index] if address.index < len(self._found) else b""
-        if not record or (reject.raw_hash is not None and bytes_hash(record) != reject.raw_hash):
-            raise _Gone("its bytes are not where they were: today's spec finds the records of a page elsewhere")
-        return record
-
-    def _open(self, artifact: str) -> None:
-        self._artifact, self._frame, self._found, self._why = artifact, -1, [], None
-        try:
-            pointer = _pointer(self._services, artifact)
-            self._pages = enumerate(self._services.codec.pages(_stored(self._services, pointer)))
-            self._splitter = PageSplitter(self._spec_of(pointer.ref.run).source.stored_records)
-        except _Gone as gone:
-            self._why = str(gone)
-
-    def _turn(self, wanted: int) -> None:
-        """Turn to the next page; it is taken apart only if it is the one that is wanted."""
-        try:
-            self._frame, body = next(self._pages)
-            self._found = [bytes(raw) for raw in self._splitter.split(body).records] if self._frame == wanted else []
-        except StopIteration:
-            self._why = "its chunk has fewer pages than it had"
-        except (ArtifactCorrupt, AnswerUnusable) as error:
-            self._why = error.message
-        if self._why is not None:
-            raise _Gone(self._why)
-
-    def _spec_of(self, run: RunId) -> SyncSpec:
-        """Return the spec by which the pages were fetched, as long as it is known."""
-        try:
-            return pinned_spec(self._services, self._services.runs.get(run))
-        except (NotFound, SpecInvalid, StateUnreadable):
-            return self._spec
-
-
-def _pointer(services: Services, artifact: str) -> Pointer:
-    found = services.pointers.named([artifact])
-    if artifact not in found:
-        raise _Gone("nothing points to them any more")
-    return found[artifact]
-
-
-def _stored(services: Services, pointer: Pointer) -> bytes:
-    try:
-        return services.artifacts.get(pointer)
-    except ArtifactCorrupt as error:
-        note(services, pointer, error)
-        raise _Gone(error.message) from error
+            lines = self._services.artifacts.get(pointer) if pointer is not None else None
+        except ArtifactCorrupt:
+            lines = None
+        if lines is None:
+            _tell_gone([], rest.objects, rest.artifact, "the artifact that says where they stand is gone")
+            return
+        for line, reject in enumerate(read(lines)):
+            if rest.holds(line):
+                yield line, reject
 
 
 def _tell_gone(letters: list[int], objects: int, artifact: str, why: str) -> None:

@@ -88,11 +88,12 @@ def run(
     )
     if inline and wait:
         raise UsageInvalid("--wait is for runs in Airflow; --inline always goes on to the end")
-    code = _inline(session, output, request) if inline else _in_airflow(session, output, request, wait=wait)
+    code = run_here(session, output, request) if inline else ask_airflow(session, output, request, wait=wait)
     raise typer.Exit(code)
 
 
-def _inline(session: Session, output: Output, request: RunRequest) -> ExitCode:
+def run_here(session: Session, output: Output, request: RunRequest) -> ExitCode:
+    """Run a request in this process, and print how it ended."""
     from sluice.flow.inline import run_inline
 
     began = time.monotonic()
@@ -116,7 +117,8 @@ def show_outcome(output: Output, account: Account, seconds: float) -> None:
     output.result({**account.document(), "seconds": round(seconds, 3)}, draw)
 
 
-def _in_airflow(session: Session, output: Output, request: RunRequest, *, wait: bool) -> ExitCode:
+def ask_airflow(session: Session, output: Output, request: RunRequest, *, wait: bool) -> ExitCode:
+    """Ask Airflow to run a request, and print where it does, or how it ended."""
     from sluice.adapters.airflow_api import AirflowApi
     from sluice.adapters.spec_files import SpecFiles
 
@@ -195,5 +197,9 @@ def _shards(written: str | None) -> tuple[ShardKey, ...]:
         return ()
     keys = tuple(ShardKey(key.strip()) for key in written.split(","))
     if not all(keys):
+    if request.version is not None:
+        conf["version"] = request.version
+    if request.redrives is not None:
+        conf |= request.redrives.model_dump(mode="json", exclude_defaults=True)
         raise UsageInvalid(f"--shards {written!r}: shard keys joined by commas, none of them empty")
     return keys

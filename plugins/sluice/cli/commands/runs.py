@@ -6,12 +6,14 @@ import typer
 from rich.console import Console
 
 from sluice.cli.account import account_of, draw_account
-from sluice.cli.output import numeral, pairs, table
+from sluice.cli.letters import letter_told, open_letters
+from sluice.cli.output import numeral, pairs, printable, table
 from sluice.cli.session import AsJson, Session, session_of
 from sluice.errors import NotFound, SpecInvalid, UsageInvalid
 from sluice.model.base import ObjectKey, RunId
 from sluice.model.ledger import LedgerObject, ObjectEvent
 from sluice.model.lifecycle import RunStatus
+from sluice.model.reject import DeadLetter
 
 
 def runs(
@@ -64,7 +66,7 @@ def ledger(
     """
     session = session_of(context)
     output = session.begin(as_json=as_json)
-    found, events = _looked_up(session, named)
+    found, events, letters = _looked_up(session, named)
 
     def draw(console: Console) -> None:
         if found is not None:
@@ -80,14 +82,20 @@ def ledger(
                     ]
                 )
             )
-        rows = [[e.at, e.outcome, e.run, numeral(e.publication), e.old_hash, e.new_hash] for e in events]
-        console.print(table(["at", "what", "run", "publication", "old row hash", "new row hash"], rows))
+        rows = [
+            [e.at, e.outcome, e.run, numeral(e.publication), numeral(e.transformer_version), e.old_hash, e.new_hash]
+            for e in events
+        ]
+        columns = ["at", "what", "run", "publication", "transformer", "old row hash", "new row hash"]
+        console.print(table(columns, rows))
+        for letter in letters:
+            console.print(printable(letter_told(letter), "yellow"), soft_wrap=True)
 
-    output.result({"object": found, "events": events}, draw)
+    output.result({"object": found, "events": events, "letters": letters}, draw)
 
 
-def _looked_up(session: Session, named: list[str]) -> tuple[LedgerObject | None, list[ObjectEvent]]:
-    """Return what the one sync that knows the object has of it."""
+def _looked_up(session: Session, named: list[str]) -> tuple[LedgerObject | None, list[ObjectEvent], list[DeadLetter]]:
+    """Return what the one sync that knows the object has of it, its open dead letter included."""
     from sluice.adapters.spec_files import SpecFiles
 
     if len(named) > len(("SYNC", "OBJECT")):
@@ -103,8 +111,9 @@ def _looked_up(session: Session, named: list[str]) -> tuple[LedgerObject | None,
                     raise
                 continue
             found, events = kept.object(sync, ObjectKey(key)), kept.events(sync, ObjectKey(key))
-            if found or events:
-                known[sync] = found, events
+            letters = open_letters(services, sync, ObjectKey(key))
+            if found or events or letters:
+                known[sync] = found, events, letters
     if not known:
         raise NotFound(f"the ledger{f' of {syncs[0]}' if syncs else ''} knows no object {key!r}: it was never published")
     if len(known) > 1:

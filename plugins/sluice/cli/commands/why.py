@@ -6,11 +6,13 @@ from typing import Annotated, Any, Final
 import typer
 from rich.console import Console
 
+from sluice.cli.letters import letter_told, open_letters
 from sluice.cli.output import numeral, pairs, printable, table, write_exactly
 from sluice.cli.session import AsJson, session_of
 from sluice.errors import NotFound, UsageInvalid
 from sluice.model.evidence import cut
 from sluice.model.explanation import Explanation, FieldOrigin, RawRecord, Trace
+from sluice.model.reject import DeadLetter
 
 _RAW_SHOWN: Final = 4_000
 
@@ -45,14 +47,21 @@ def why(
         spec = services.spec(sync)
         if field is not None and field not in (known := [declared.name for declared in spec.fields]):
             raise UsageInvalid(f"{sync} has no field {field!r}; it has {', '.join(known)}")
-        explained = explain(services, spec, key_named(spec, named), limit)
+        key = key_named(spec, named)
+        letters = open_letters(services, sync, key)
+        try:
+            explained = explain(services, spec, key, limit)
+        except NotFound as error:
+            if letters:
+                raise NotFound(f"{error.message}; {letter_told(letters[0])}", sync=sync) from error
+            raise
     if raw:
         write_exactly(_raw_behind(explained, field).data)
     elif field is not None:
         values = explained.former(field)
         output.result(_field_document(explained, field, values), lambda console: _draw_field(console, explained, values))
     else:
-        output.result(_document(explained), lambda console: _draw(console, explained))
+        output.result({**_document(explained), "letters": letters}, lambda console: _draw(console, explained, letters))
 
 
 def _raw_behind(explained: Explanation, field: str | None) -> RawRecord:
@@ -68,8 +77,10 @@ def _raw_behind(explained: Explanation, field: str | None) -> RawRecord:
     return source.raw
 
 
-def _draw(console: Console, explained: Explanation) -> None:
+def _draw(console: Console, explained: Explanation, letters: Sequence[DeadLetter]) -> None:
     _draw_standing(console, explained)
+    for letter in letters:
+        console.print(printable(letter_told(letter), "yellow"), soft_wrap=True)
     if origins := explained.origins:
         rows = [[origin.field, _shown(origin.value), *_dated(explained, origin)] for origin in origins]
         console.print(table(["field", "value", "since publication", "by", "run"], rows))
@@ -139,7 +150,7 @@ def _draw_raw(console: Console, record: RawRecord | None) -> None:
 
 def _told(explained: Explanation, trace: Trace) -> list[Any]:
     what = f"{_what(explained, trace)}: {trace.said}" if trace.said else _what(explained, trace)
-    version = trace.run.transformer_version if trace.run else None
+    version = trace.event.transformer_version or (trace.run.transformer_version if trace.run else None)
     where = _address(trace.raw) if trace.raw else None
     return [trace.event.at, what, numeral(trace.event.publication), _by(trace), trace.event.run, version, where]
 
