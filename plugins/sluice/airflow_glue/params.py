@@ -7,7 +7,7 @@ from airflow.sdk import Param
 from pydantic import ValidationError
 
 from sluice.errors import UsageInvalid
-from sluice.model.run import ASKED_MODES, Mode, Origin, ReviewMode, RunRequest, Window, parse_window
+from sluice.model.run import ASKED_MODES, Mode, Origin, Redrive, ReviewMode, RunRequest, Window, parse_window
 from sluice.model.sharding import ShardingSpec, ShardValues
 from sluice.model.spec import SyncSpec
 
@@ -66,6 +66,14 @@ def params_form(spec: SyncSpec) -> dict[str, Param]:
     }
     if spec.sharding is not None:
         form["shards"] = _shards(spec.sharding)
+    canary = "" if spec.canary is None else f", and version {spec.canary.version} for the canary's share of them"
+    form["version"] = Param(
+        None,
+        type=["null", "integer"],
+        enum=[None, *spec.versions],
+        section=_RUN,
+        description=f"All shards by this version of the transformation. Empty: version {spec.version}{canary}.",
+    )
     form["force"] = Param(
         default=False,
         type="boolean",
@@ -126,6 +134,8 @@ def run_request(spec: SyncSpec, params: Mapping[str, Any], origin: Origin, backf
             review=params.get("review") or ReviewMode.POLICY,
             force=params.get("force") or False,
             replays=params.get("replays") or None,
+            redrives=_redrive(params),
+            version=params.get("version") or None,
             origin=origin,
         )
     except ValidationError as error:
@@ -133,12 +143,10 @@ def run_request(spec: SyncSpec, params: Mapping[str, Any], origin: Origin, backf
         raise UsageInvalid("\n".join(problems), problems=problems) from error
 
 
-def _moment(description: str) -> Param:
-            redrives=_redrive(params),
-            version=params.get("version") or None,
-    return Param(None, type=["null", "string"], format="date-time", pattern=_MOMENT, section=_RUN, description=description)
 def _redrive(params: Mapping[str, Any]) -> Redrive | None:
     chosen = Redrive(letters=tuple(params.get("letters") or ()), cause=params.get("cause") or None)
     return chosen if params.get("mode") == Mode.REDRIVE or chosen != Redrive() else None
 
 
+def _moment(description: str) -> Param:
+    return Param(None, type=["null", "string"], format="date-time", pattern=_MOMENT, section=_RUN, description=description)

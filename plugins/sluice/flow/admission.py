@@ -15,7 +15,7 @@ from sluice.flow.pinned_spec import pinned_spec
 from sluice.flow.raw_data import replayed
 from sluice.guard.log_level import logged_from
 from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
-from sluice.model.base import RunId, Token
+from sluice.model.base import RunId, ShardKey, Token
 from sluice.model.lifecycle import RunStatus, Step
 from sluice.model.run import Mode, Run, RunRequest
 from sluice.model.shard import some_of
@@ -41,6 +41,7 @@ def admit(services: Services, request: RunRequest, run_id: RunId) -> Run:
     donors = replayed(services, request) if mode is Mode.REPLAY else []
     if request.replays is not None:
         request = request.model_copy(update={"replays": donors[-1]})
+    letters = _state_of_letters(services, request)
     spec_json = spec.model_dump_json().encode()
     spec_hash = hashlib.sha256(spec_json).hexdigest()
     now = services.clock.now()
@@ -52,7 +53,9 @@ def admit(services: Services, request: RunRequest, run_id: RunId) -> Run:
             sync=spec.sync,
             stage=spec.stage,
             tenant=spec.tenant,
-            request_key=request_key(spec, mode, request, spec_hash, donors),
+            request_key=request_key(
+                spec, mode, request, spec_hash, donors, letters=letters, code=_code(services, request, spec)
+            ),
             mode=mode,
             window=request.window,
             shards=tuple(sorted(set(request.shards))),
@@ -111,10 +114,20 @@ def _copy(services: Services, run: Run, policy: StagePolicy) -> Pointer:
     return services.artifacts.put(ref, data, records=1, expires_at=services.clock.now() + policy.artifact_ttl)
 
 
-def request_key(spec: SyncSpec, mode: Mode, request: RunRequest, spec_hash: str, donors: Sequence[RunId] = ()) -> str:
+def request_key(
+    spec: SyncSpec,
+    mode: Mode,
+    request: RunRequest,
+    spec_hash: str,
+    donors: Sequence[RunId] = (),
+    *,
+    letters: str | None = None,
+    code: Sequence[int] = (),
+) -> str:
     """Return what makes two requests the same: stage, tenant, sync, version, and a hash of all that shapes the work.
 
-    To replay a window that has got further runs since is another request.
+    To replay a window that has got further runs since is another request; and so it is to take up dead letters once others are
+    open. Code of the team's that was edited makes other rows.
     """
     work = {
         "mode": mode,
@@ -125,26 +138,13 @@ def request_key(spec: SyncSpec, mode: Mode, request: RunRequest, spec_hash: str,
         **({} if request.undoes is None else {"undoes": request.undoes}),
         **({} if request.replays is None else {"replays": request.replays}),
         **({} if request.replays is not None or not donors else {"donors": list(donors)}),
+        **({"code": list(code)} if code else {}),
+        **({} if request.redrives is None else {"redrives": request.redrives.model_dump(mode="json"), "letters": letters}),
     }
     digest = hashlib.sha256(json.dumps(work, sort_keys=True).encode()).hexdigest()
     return f"{spec.stage}:{spec.tenant}:{spec.sync}:{spec.version}:{digest[:32]}"
 
 
-def _spec(services: Services, request: RunRequest) -> SyncSpec:
-    """Return the spec of the sync, or what one version of it means, where that is asked for.
-
-    To take a publication back, it is the one that was made with: names, types and table are its.
-    """
-    spec = services.spec(request.sync)
-    if request.undoes is None:
-        return spec if request.version is None else spec.as_version(request.version)
-        **({"code": list(code)} if code else {}),
-        **({} if request.redrives is None else {"redrives": request.redrives.model_dump(mode="json"), "letters": letters}),
-    undone = undone_publication(services, spec, request.undoes)
-    try:
-        return pinned_spec(services, services.runs.get(undone.run))
-    except NotFound as error:
-        raise NotUndoable(f"of publication {undone.id} nothing is kept any more but its record: {error.message}") from error
 def _code(services: Services, request: RunRequest, spec: SyncSpec) -> list[int]:
     """Return the digests of the team's functions that the run may call, which are loaded for that; raise `SpecInvalid`."""
     if request.undoes is not None:
@@ -164,6 +164,19 @@ def _state_of_letters(services: Services, request: RunRequest) -> str | None:
     return services.redrives.state(request.sync, request.redrives)
 
 
+def _spec(services: Services, request: RunRequest) -> SyncSpec:
+    """Return the spec of the sync, or what one version of it means, where that is asked for.
+
+    To take a publication back, it is the one that was made with: names, types and table are its.
+    """
+    spec = services.spec(request.sync)
+    if request.undoes is None:
+        return spec if request.version is None else spec.as_version(request.version)
+    undone = undone_publication(services, spec, request.undoes)
+    try:
+        return pinned_spec(services, services.runs.get(undone.run))
+    except NotFound as error:
+        raise NotUndoable(f"of publication {undone.id} nothing is kept any more but its record: {error.message}") from error
 
 
 def mode_of(spec: SyncSpec, request: RunRequest) -> Mode:
@@ -179,12 +192,12 @@ def mode_of(spec: SyncSpec, request: RunRequest) -> Mode:
             "a replay names the run whose raw data it maps again (--of, or `replays` in the form), or else a window in which "
             "the runs were begun; and only a replay names a run"
         )
+    if (request.redrives is None) is (request.mode is Mode.REDRIVE):
+        raise UsageInvalid("a redrive says which dead letters it takes up, and only a redrive does")
+    if request.redrives is not None and (request.window is not None or request.shards):
+        raise UsageInvalid("a redrive takes up dead letters, wherever they come from: without a window, without shards")
     if request.mode is Mode.INCREMENTAL and not spec.can_increment:
         raise UsageInvalid(f"{spec.sync} declares no source.watermark, so it can only run in mode full")
     if request.window is not None and not is_replay and not spec.uses_window:
         raise UsageInvalid(f"nothing that {spec.sync} asks its supplier depends on a window: run it without one")
     return request.mode or (Mode.INCREMENTAL if spec.can_increment else Mode.FULL)
-    if (request.redrives is None) is (request.mode is Mode.REDRIVE):
-        raise UsageInvalid("a redrive says which dead letters it takes up, and only a redrive does")
-    if request.redrives is not None and (request.window is not None or request.shards):
-        raise UsageInvalid("a redrive takes up dead letters, wherever they come from: without a window, without shards")

@@ -36,7 +36,7 @@ from sluice.model.run import Failure, Mode, Run
 from sluice.model.shard import Shard
 from sluice.model.spec import SyncSpec
 from sluice.model.stage import StagePolicy
-from sluice.ports import Page, Services
+from sluice.ports import Page, Services, Source
 
 log: Final = structlog.get_logger()
 

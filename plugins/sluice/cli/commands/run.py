@@ -55,8 +55,18 @@ def run(
     ] = None,
     of: Annotated[str | None, typer.Option(metavar="RUN", help="With --mode replay: whose raw data is mapped again.")] = None,
     shards: Annotated[str | None, typer.Option(metavar="A,B", help="Only these shards; nothing is deleted then.")] = None,
-    window_start: Annotated[str | None, typer.Option(metavar="TIME", help="Such as 2026-01-31T00:00:00Z.")] = None,
-    window_end: Annotated[str | None, typer.Option(metavar="TIME", help="The first moment outside.")] = None,
+    window_start: Annotated[
+        str | None, typer.Option("--window-start", "--from", metavar="TIME", help="Such as 2026-01-31T00:00:00Z.")
+    ] = None,
+    window_end: Annotated[
+        str | None, typer.Option("--window-end", "--to", metavar="TIME", help="The first moment outside.")
+    ] = None,
+    version: Annotated[
+        int | None,
+        typer.Option(
+            "--transformer-version", metavar="N", min=1, help="All shards by this version: the spec's, or its canary's alone."
+        ),
+    ] = None,
     review: Annotated[ReviewMode, typer.Option(help="always: a person has to look.")] = ReviewMode.POLICY,
     force: Annotated[bool, typer.Option("--force", help="Do all of it again, whatever another run of it has brought.")] = False,
     as_json: AsJson = False,
@@ -70,9 +80,12 @@ def run(
     request is at work, this one waits, and ends as that one does. Ends with 3 if a review waits for a person, with 4 if some
     shards failed and the others were published.
 
-    With --mode replay no supplier is asked: what the run named by --of has fetched is mapped again, as the spec has it now.
+    With --mode replay no supplier is asked: what the run named by --of has fetched is mapped again, as the spec has it now; or
+    what all runs have fetched that were begun within --from and --to.
 
     Example: sluice run hotels --inline --shards tokyo
+
+    Example: sluice run hotels --inline --mode replay --from 2026-01-30T00:00:00Z --to 2026-02-01T00:00:00Z
     """
     session = session_of(context)
     output = session.begin(as_json=as_json)
@@ -84,6 +97,7 @@ def run(
         review=review,
         force=force,
         replays=None if of is None else RunId(of),
+        version=version,
         origin=Origin(),
     )
     if inline and wait:
@@ -183,6 +197,10 @@ def _conf(request: RunRequest) -> dict[str, Any]:
         conf["mode"] = request.mode.value
     if request.replays is not None:
         conf["replays"] = request.replays
+    if request.version is not None:
+        conf["version"] = request.version
+    if request.redrives is not None:
+        conf |= request.redrives.model_dump(mode="json", exclude_defaults=True)
     if request.force:
         conf["force"] = True
     if request.shards:
@@ -197,9 +215,5 @@ def _shards(written: str | None) -> tuple[ShardKey, ...]:
         return ()
     keys = tuple(ShardKey(key.strip()) for key in written.split(","))
     if not all(keys):
-    if request.version is not None:
-        conf["version"] = request.version
-    if request.redrives is not None:
-        conf |= request.redrives.model_dump(mode="json", exclude_defaults=True)
         raise UsageInvalid(f"--shards {written!r}: shard keys joined by commas, none of them empty")
     return keys

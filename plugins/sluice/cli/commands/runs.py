@@ -33,8 +33,11 @@ def runs(
         found = services.runs.recent(sync, status or [], limit)
 
     def draw(console: Console) -> None:
-        rows = [[r.id, r.sync, r.status, r.step, r.mode, r.created_at, r.finished_at, r.follows] for r in found]
-        columns = ["run", "sync", "status", "step", "mode", "began", "ended", "follows"]
+        rows = [
+            [r.id, r.sync, r.status, r.step, r.mode, numeral(r.transformer_version), r.created_at, r.finished_at, r.follows]
+            for r in found
+        ]
+        columns = ["run", "sync", "status", "step", "mode", "transformer", "began", "ended", "follows"]
         console.print(table(columns, rows) if rows else "no runs")
 
     output.result({"runs": found}, draw)
@@ -79,6 +82,7 @@ def ledger(
                         ("first seen", found.first_seen),
                         ("last changed in", found.last_changed_run),
                         ("row hash", found.row_hash),
+                        ("transformer", numeral(found.transformer_version)),
                     ]
                 )
             )
