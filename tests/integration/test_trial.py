@@ -139,12 +139,18 @@ def test_a_table_that_does_not_fit(places: Places) -> None:
 def test_hints(places: Places) -> None:
     """A field that no record has, and a cursor that no answer has, are named with what is there instead."""
     source = {**SPEC["source"], "cursor": {"path": "paging.next", "parameter": "cursor"}}
-    places.declare(source=source, fields=[*SPEC["fields"], {"name": "latitude", "path": "location.lat", "type": "numeric"}])
+    wrong = [
+        {"name": "latitude", "path": "location.lat", "type": "numeric"},
+        {"name": "first", "coalesce": ["nowhere", "id"], "type": "text"},
+        {"name": "both", "concat": ["id", {"text": "/"}, "tag"], "type": "text"},
+    ]
+    places.declare(source=source, fields=[*SPEC["fields"], *wrong])
     places.supplier.answers.append(page('{"id": "a", "geo": {"lat": 48.5}, "rooms": 1, "rate": 2, "tags": 1, "opened": null}'))
     trial = tried(places)
     assert trial.paths == "id, geo.lat, rooms, rate, tags, opened"
     assert [(hint.path, hint.message) for hint in trial.hints] == [
         (("fields", 5, "path"), "no record has `location.lat`; did you mean `geo.lat`?"),
+        (("fields", 7, "concat", 2), "no record has `tag`; did you mean `tags`?"),
         (
             ("source", "cursor", "path"),
             "no answer has `paging.next`; did you mean `next`?; it has: places, next",

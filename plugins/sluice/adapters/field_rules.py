@@ -102,6 +102,8 @@ def _types(at: Path, field: FieldSpec, item: Mapping[str, Any]) -> Iterator[Prob
 
 
 def _paths(at: Path, field: FieldSpec, item: Mapping[str, Any]) -> Iterator[Problem]:
+    if field.concat is not None and not field.paths and field.constant is None and not field.rest:
+        yield Problem((*at, "concat"), "has no path: what is the same for all records is a constant")
     if field.type.name in ARRAYS or field.type.name is TypeName.JSON:
         return
     key = next((key for key in ("path", "coalesce", "concat") if item.get(key)), "name")

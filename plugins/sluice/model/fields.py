@@ -135,7 +135,7 @@ class FieldSpec(Frozen):
         description="steps from the record's root (`rooms[0].code`), or a list where a key has a dot; absent: the name",
     )
     type: Annotated[FieldType, BeforeValidator(_parse_type)]
-    coalesce: tuple[FieldPath, ...] | None = _optional(
+    coalesce: tuple[Annotated[Path, BeforeValidator(parse_path)], ...] | None = _optional(
         "paths; the first that is neither absent nor null is the value", min_length=1
     )
     concat: tuple[Annotated[LiteralText | Path, BeforeValidator(_parse_part)], ...] | None = _optional(

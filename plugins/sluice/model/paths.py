@@ -45,8 +45,11 @@ def _parse_path(value: Any) -> Any:
 
 
 def parse_path(value: Any) -> "Path":
-    """Return a path as written in YAML; raise `ValueError` if it is none."""
-    return tuple(_parse_step(step) for step in _parse_path(value))
+    """Return a path as written in YAML; raise `ValueError` if it is none, or leads to the record itself."""
+    path = tuple(_parse_step(step) for step in _parse_path(value))
+    if not path:
+        raise ValueError("may not be empty")
+    return path
 
 
 def _split(text: str) -> list[str | int]:

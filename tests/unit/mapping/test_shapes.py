@@ -3,6 +3,7 @@
 import pytest
 
 from sluice.mapping import shapes
+from sluice.model.paths import parse_path
 
 RECORDS = [{"id": 1, "geo": {"lat": 2, "lon": None}, "tags": [{"x": 1}]}, {"id": 2, "empty": {}}]
 
@@ -21,11 +22,16 @@ def test_paths_in_records() -> None:
         ("tag", "did you mean `tags`?"),
         ("price", "no record has `price`"),
         ("id.value", "no record has `id.value`"),
+        ("tags[0].x", None),
+        ("tags[*].x", None),
+        ("tags[1].x", "no record has `tags[1].x`"),
+        ("tags[*].y", "no record has `tags[*].y`"),
+        ("id[0]", "no record has `id[0]`"),
     ],
 )
 def test_a_path_that_leads_nowhere(path: str, problem: str | None) -> None:
     """Null is something; what is missing in all records is named, with what ends or is spelled alike."""
-    told = shapes.missing(path.split("."), RECORDS, "record")
+    told = shapes.missing(parse_path(path), RECORDS, "record")
     assert told is None if problem is None else problem in (told or "")
 
 
