@@ -96,9 +96,9 @@ class RowsFile:
         self._rows.append(tuple(values))
         self.mapped += 1
 
-    def add_unmapped(self, head: Head, row: bytes) -> None:
-        """Take in an object that the ledger holds already, with the hash the ledger has of its row."""
-        self._take(head, row)
+    def add_unmapped(self, head: Head, version: int | None, row: bytes) -> None:
+        """Take in an object that the ledger holds already, with the version and the hash that the ledger has of its row."""
+        self._heads.append((head.key, version, head.raw_hash, row, False, False, head.frame, head.index))
         self._rows.append(self._nothing)
 
     def add_tombstone(self, head: Head) -> None:

@@ -40,13 +40,16 @@ class Identity:
         named = (*spec.object.key, spec.object.version, spec.object.deleted)
         marking = spec.watermark.fields if spec.watermark else ()
         self.names: tuple[str, ...] = tuple(dict.fromkeys(filter(None, (*named, *marking))))
-        # A tombstone need not have the watermark nor anything else that is required; of a row, all is read again.
-        fields = [spec.field(name).model_copy(update={} if name in named else {"required": False}) for name in self.names]
+        # A tombstone need not have the watermark nor anything else that is required; of a row, all is read again, and judged.
+        fields = [
+            spec.field(name).unruled.model_copy(update={} if name in named else {"required": False}) for name in self.names
+        ]
         self._reader = Reader(fields, required=spec.object.key)
         self._whole = Reader(spec.fields, required=spec.object.key)
         self._reading = reading
         self._key_names = frozenset(spec.object.key)
         self._key_kinds = self._reader.kinds[: len(spec.object.key)]
+        self._is_plain = len(self._key_kinds) == 1 and self._key_kinds[0].to_text is str
         self._version = self.names.index(spec.object.version) if spec.object.version else None
         self._to_version = self._reader.kinds[self._version].to_version if self._version is not None else None
         self._gone = self.names.index(spec.object.deleted) if spec.object.deleted else None
@@ -109,7 +112,7 @@ class Identity:
 
     def _key(self, values: list[Any]) -> ObjectKey | None:
         """Return the text of a key, out of the values that begin with its own; None if it is too long for an index."""
-        key = key_text(self._key_kinds, values)
+        key = values[0] if self._is_plain and type(values[0]) is str else key_text(self._key_kinds, values)
         if len(key) * _UTF8_BYTES > _KEY_BYTES and len(key.encode()) > _KEY_BYTES:
             return None
         return key

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from msgspec import Raw
-from msgspec.structs import replace
 
 from sluice.errors import AnswerUnusable
 from sluice.mapping.columns import RowsFile, reading_of
@@ -90,7 +89,7 @@ class Mapper:
             elif record.is_gone or held is None:
                 file.add_tombstone(record.head)
             else:
-                file.add_unmapped(replace(record.head, version=held.source_version), held.row_hash)
+                file.add_unmapped(record.head, held.source_version, held.row_hash)
             if marks is not None and record.mark is not None:
                 marks.take(record.head.key, record.mark)
         high_mark, postdated = (marks.high_mark, marks.postdated) if marks else (None, None)

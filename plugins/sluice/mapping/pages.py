@@ -10,6 +10,7 @@ from msgspec import Raw
 from sluice.errors import AnswerNotJson, RecordsMissing
 from sluice.mapping import tokens
 from sluice.mapping.tokens import Unbalanced
+from sluice.mapping.utf8 import is_utf8
 
 _NUL: Final = rb"\u0000"
 _NULL: Final = b"null"
@@ -50,7 +51,7 @@ class PageSplitter:
         for _ in self._path:
             found = found.below
         found = [] if found is None else found
-        damaged = frozenset() if _is_utf8(page) else _places(found, lambda record: not _is_utf8(record))
+        damaged = frozenset() if is_utf8(page) else _places(found, lambda record: not is_utf8(record))
         return RecordPage(found, damaged, _with_nul(page, found))
 
     def _split_damaged(self, page: bytes) -> RecordPage:
@@ -91,21 +92,12 @@ def page_of(records: Sequence[bytes], place: str) -> bytes:
 
 
 def _with_nul(page: bytes, records: Sequence[Raw]) -> frozenset[int]:
-    return _places(records, lambda record: _NUL in record) if _NUL in page else frozenset()
+    # To look for one sign takes no time; few pages have it.
+    return _places(records, lambda record: _NUL in record) if b"\\" in page and _NUL in page else frozenset()
 
 
 def _places(records: Sequence[Raw], is_meant: Callable[[bytes], bool]) -> frozenset[int]:
     return frozenset(index for index, record in enumerate(records) if is_meant(bytes(record)))
-
-
-def _is_utf8(text: bytes) -> bool:
-    if text.isascii():
-        return True
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _is_json(record: bytes) -> bool:
@@ -113,4 +105,4 @@ def _is_json(record: bytes) -> bool:
         _WHOLE.decode(record)
     except (msgspec.MsgspecError, RecursionError):
         return False
-    return _is_utf8(record)
+    return is_utf8(record)

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 from pydantic import Field
 
@@ -34,8 +35,8 @@ class ObjectState(StrEnum):
     DELETED = "deleted"
 
 
-class Remembered(Frozen):
-    """What the ledger remembers of an object's bytes; hashes are 16 bytes."""
+class Remembered(NamedTuple):
+    """What the ledger remembers of an object's bytes; hashes are 16 bytes. There is one for each object of a chunk."""
 
     raw_hash: bytes
     row_hash: bytes
@@ -83,6 +84,9 @@ class Publication(Frozen):
     undo_key: str | None = Field(default=None, description="the artifact that holds what was before")
     undoes: PublicationId | None = Field(default=None, description="the publication it took back")
     rolled_back_by: PublicationId | None = Field(default=None, description="the publication that took it back")
+    transformer_versions: tuple[int, ...] = Field(
+        default=(), description="by which what it wrote was made; none: an older release wrote it"
+    )
     applied_at: datetime
 
     @property

@@ -1,7 +1,8 @@
 -- name: remembered
 -- What is remembered of some objects' bytes, where the same transformation made them.
 select key, raw_hash, row_hash, source_version from sluice_ledger.object
-where sync = %(sync)s and key = any(%(keys)s) and state = 'live' and transformer_version = %(transformer_version)s
+where sync = %(sync)s and state = 'live' and transformer_version = %(transformer_version)s
+    and key = any(array(select json_array_elements_text(%(keys)s)))
 
 -- name: object
 -- All that is known of one object.

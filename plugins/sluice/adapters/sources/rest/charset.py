@@ -5,6 +5,8 @@ import re
 from email.message import Message
 from typing import Final
 
+from sluice.mapping.utf8 import is_utf8
+
 _UTF8: Final = ("utf-8", "utf-8-sig")
 _BOM: Final = b"\xef\xbb\xbf"
 _KNOWN: Final = re.compile(
@@ -24,7 +26,7 @@ def as_utf8(body: bytes, content_type: str) -> bytes:
     encoding: str = json.detect_encoding(body)
     if encoding in _UTF8:
         body = body.removeprefix(_BOM)
-        if body.isascii() or _is_utf8(body):
+        if is_utf8(body):
             return body
         encoding = _declared(content_type)
     try:
@@ -37,11 +39,3 @@ def _declared(content_type: str) -> str:
     header = Message()
     header["Content-Type"] = " ".join(content_type.split())
     return header.get_content_charset("")
-
-
-def _is_utf8(body: bytes) -> bool:
-    try:
-        body.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

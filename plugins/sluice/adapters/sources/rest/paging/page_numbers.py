@@ -101,11 +101,7 @@ class SinglePager:
 
 def digest_of(reading: Reading) -> str:
     """Return a digest of the records."""
-    digest = xxhash.xxh3_64()
-    for record in reading.records:
-        digest.update(bytes(record))
-        digest.update(b"\0")
-    return digest.hexdigest()
+    return xxhash.xxh3_64_hexdigest(b"\0".join(reading.records))
 
 
 def ignored(parameter: str) -> str:
