@@ -101,7 +101,7 @@ def test_values_arrive_as_they_were_sent(database: psycopg.Connection[Any], case
     cursor = database.cursor()
     cursor.execute("create temp table if not exists incoming (value text)")
     cursor.execute("truncate incoming")
-    copy_in(cursor, "incoming", table_of(chunk).select(["value"]))
+    copy_in(cursor, sql.Identifier("incoming"), table_of(chunk).select(["value"]))
     query = sql.SQL("select value::{0} = %s::{0} from incoming").format(sql.SQL(cast("LiteralString", kind)))
     assert cursor.execute(query, (token.strip('"'),)).fetchone() == (True,)
 

@@ -62,7 +62,7 @@ class Table:
         with self.hand.transaction():
             columns = sql.SQL(", ").join(sql.SQL("{} text").format(sql.Identifier(name)) for name in names)
             self.hand.execute(sql.SQL("create temp table incoming ({}) on commit drop").format(columns))
-            copy_in(self.hand.cursor(), "incoming", table.select(names))
+            copy_in(self.hand.cursor(), sql.Identifier("incoming"), table.select(names))
             casts = sql.SQL(", ").join(
                 sql.SQL("{}::{}").format(sql.Identifier(field.name), sql.SQL(field.type.sql)) for field in self.spec.fields
             )

@@ -9,6 +9,7 @@ import psycopg
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from psycopg import sql
 
 from sluice.adapters.postgres import conninfo
 from sluice.adapters.sources.sql.fragments import Fragment, in_order
@@ -307,7 +308,7 @@ def test_values_are_read_back_exactly(warehouse: Warehouse, row: dict[str, Any])
         cursor = connection.cursor()
         copied = ", ".join(f"{name} text" for name in TYPES)
         cursor.execute(f"create temp table mapped ({copied})".encode())
-        copy_in(cursor, "mapped", table_of(chunk).select(list(TYPES)))
+        copy_in(cursor, sql.Identifier("mapped"), table_of(chunk).select(list(TYPES)))
         same = " and ".join(f"mapped.{name}::{kind} is not distinct from things.{name}" for name, kind in TYPES.items())
         assert cursor.execute(f"select {same} from mapped, things".encode()).fetchone() == (True,)
 
