@@ -20,7 +20,7 @@ from sluice.mapping.exact import exact_field, exact_type
 from sluice.mapping.literals import literal
 from sluice.mapping.members import Members, rest_of
 from sluice.mapping.origins import Found, Given, Left, Made, origin_of, read
-from sluice.mapping.rules import FieldRules, RowRules
+from sluice.mapping.rules import RowRules
 from sluice.mapping.values import value_of
 from sluice.mapping.violation import REQUIRED, TYPE, Problem, Violation
 from sluice.model.fields import FieldSpec, TypeName
@@ -47,8 +47,8 @@ class Reader:
             for index, field in enumerate(fields)
             if field.default is not None
         }
-        self._rules = {index: rules for index, field in enumerate(fields) if (rules := FieldRules(field))}
         self._row_rules = RowRules(fields, tuple(demanded))
+        self._rules = dict(self._row_rules.checked)
         self._narrowing = [
             (index, kind.narrow)
             for index, (kind, origin) in enumerate(zip(self.kinds, self._origins, strict=True))

@@ -80,12 +80,13 @@ class RowRules:
         """Hold those named in `required` to be required, whatever they say themselves."""
         self._names = [field.name for field in fields]
         self._required = [index for index, field in enumerate(fields) if field.required or field.name in required]
-        self._checked = [(index, rules) for index, field in enumerate(fields) if (rules := FieldRules(field))]
+        self.checked = [(index, rules) for index, field in enumerate(fields) if (rules := FieldRules(field))]
+        """The fields that have rules of their own, by their places."""
 
     def broken(self, rows: Sequence[Sequence[Any]]) -> set[int]:
         """Return the places of the rows that break a rule."""
         found = {place for place, row in enumerate(rows) if any(row[index] is None for index in self._required)}
-        for index, rules in self._checked:
+        for index, rules in self.checked:
             found.update(rules.broken([row[index] for row in rows]))
         return found
 
@@ -97,7 +98,7 @@ class RowRules:
         for index in self._required:
             if row[index] is None:
                 yield Problem(self._names[index], REQUIRED, "is null")
-        for index, rules in self._checked:
+        for index, rules in self.checked:
             if row[index] is not None:
                 try:
                     rules.check(row[index])

@@ -5,7 +5,7 @@ that version of it: key, version, deletion and watermark are as the record says,
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any
 
 from msgspec import Raw
 
@@ -23,17 +23,6 @@ from sluice.ports import TeamFunction
 
 Making = Callable[[Sequence[Identified]], Sequence[Outcome]]
 """Makes the rows of objects, in their order."""
-
-_JUDGED: Final[dict[str, Any]] = {
-    "required": False,
-    "minimum": None,
-    "maximum": None,
-    "pattern": None,
-    "min_length": None,
-    "max_length": None,
-    "allowed": None,
-}
-"""What judges a row, and so what comes out of a function instead of what goes in."""
 
 
 def making(spec: SyncSpec, function: TeamFunction, identity: Identity) -> Making:
@@ -82,7 +71,7 @@ class _After:
     """Reads the fields, and lets the function have their values."""
 
     def __init__(self, spec: SyncSpec, function: TeamFunction, identity: Identity) -> None:
-        fields = [field.model_copy(update=_JUDGED) for field in spec.fields]
+        fields = [field.unruled.model_copy(update={"required": False}) for field in spec.fields]
         self._reader = Reader(fields, required=spec.object.key)
         self._rules = RowRules(spec.fields, spec.object.key)
         self._frames = TypedFrames(spec.fields)

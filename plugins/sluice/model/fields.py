@@ -89,6 +89,10 @@ def _parse_type(value: Any) -> Any:
     return {"name": value}
 
 
+_RULES = ("minimum", "maximum", "pattern", "min_length", "max_length", "allowed")
+"""The keys that reject values of a field's type."""
+
+
 class LiteralText(Frozen):
     """A text that stands in a `concat` as it is."""
 
@@ -194,6 +198,11 @@ class FieldSpec(Frozen):
         ):
             raise ValueError(f"zone: missing: {self.format} tells no offset (%z)")
         return self
+
+    @property
+    def unruled(self) -> "FieldSpec":
+        """The same without rules that reject values of its type; what is required stays so."""
+        return self.model_copy(update=dict.fromkeys(_RULES))
 
     @property
     def is_patterned(self) -> bool:

@@ -138,3 +138,18 @@ def test_rows_that_were_made_otherwise() -> None:
         [Problem("other", "required", "is null")],
         [Problem("other", "allowed", '"y" is not among allowed: x')],
     ]
+
+
+def test_rules_on_what_tells_objects_apart() -> None:
+    """An object whose key breaks one is rejected under that key; one that is gone has no row to be judged."""
+    fields: dict[str, Any] = {
+        "id": {"type": "text", "pattern": "[a-z]"},
+        "at": {"type": "integer", "minimum": 1},
+        "gone": {"type": "boolean", "lower": True, "map": {"y": True, "n": False}},
+    }
+    spec = sync_spec(fields, object={"key": ["id"], "version": "at", "deleted": "gone"})
+    chunk = map_records(
+        spec, '{"id": "A", "at": 1}', '{"id": "b", "at": 0}', '{"id": "c", "at": 0, "gone": "Y"}', '{"id": "d", "gone": "?"}'
+    )
+    assert [(row["_key"], row["_deleted"]) for row in rows_of(chunk)] == [("c", True)]
+    assert [(reject.key, reject.error) for reject in chunk.rejects] == [("A", "pattern"), ("b", "minimum"), ("d", "unmapped")]
