@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from msgspec import Raw
 
@@ -22,6 +23,9 @@ from sluice.model.reject import RawAddress, Reject
 from sluice.model.rows import Postdated
 from sluice.model.spec import SyncSpec
 from sluice.ports import Remember, TeamFunction
+
+_PROBLEMS_NAMED: Final = 20
+"""Of one object; a person who mends these finds the others."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +145,13 @@ def _reject(key: ObjectKey | None, address: RawAddress, problems: Sequence[Probl
         address=address,
         error=problems[0].error,
         field=problems[0].field,
-        message="; ".join(f"{problem.field}: {problem.message}" if problem.field else problem.message for problem in problems),
+        message=_told(problems),
         raw_hash=bytes_hash(raw),
     )
+
+
+def _told(problems: Sequence[Problem]) -> str:
+    """Return the first problems in words, and how many more there are."""
+    texts = [f"{problem.field}: {problem.message}" if problem.field else problem.message for problem in problems]
+    more = len(texts) - _PROBLEMS_NAMED
+    return "; ".join(texts if more <= 0 else [*texts[:_PROBLEMS_NAMED], f"and {more} more fields"])

@@ -19,7 +19,7 @@ Place = tuple[int, str]
 
 _WRITTEN: Final = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}(?::[0-9]{2})?)"
-    r"(?:(?<=:[0-9]{2}:[0-9]{2})\.([0-9]+))?([Zz]|[+-][0-9]{2}(?::?[0-9]{2})?)?"
+    r"(?:(?<=:[0-9]{2}:[0-9]{2})\.([0-9]+))?([Zz]|[+-][0-9]{2}(?::?[0-5][0-9])?)?"
 ).fullmatch
 _EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - reckoned with apart from its offset
 _FIRST: Final = datetime(1, 1, 1)  # noqa: DTZ001 - as above

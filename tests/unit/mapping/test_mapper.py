@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 import xxhash
@@ -274,3 +275,13 @@ def test_no_bytes_upset_it(start: int, length: int, patch: bytes) -> None:
     assert len(places) == len(chunk.rejects)
     assert places <= set(range(chunk.objects + len(places)))
     assert len(rows_of(chunk)) == chunk.objects
+
+
+def test_a_message_is_bounded_however_many_fields_are_wrong() -> None:
+    """The first are named, each with a short value, the others counted."""
+    fields: dict[str, str | dict[str, Any]] = {"id": "text", **{f"n{place}": "integer" for place in range(300)}}
+    record = {"id": "a", **{f"n{place}": "👩" * 100 for place in range(300)}}
+    (reject,) = map_records(sync_spec(fields), json.dumps(record)).rejects
+    assert reject.message.startswith('n0: "\\ud83d\\udc69')
+    assert reject.message.endswith("; and 280 more fields")
+    assert len(reject.message) < 20 * 1_000
