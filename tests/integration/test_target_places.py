@@ -243,3 +243,18 @@ def test_a_database_that_lacks_letters_is_refused(owner: Table, database: Connec
             ]
     finally:
         owner.hand.execute("drop database latin")
+
+
+def test_a_key_that_ignores_case_is_left_to_a_person(owner: Table) -> None:
+    """It would make two objects one, whose keys differ only in that."""
+    owner.hand.execute("create schema shop")
+    # Not every Postgres is built with one that ignores case; here it only says so.
+    owner.hand.execute('create collation shop.vague from "C"')
+    owner.hand.execute("update pg_collation set collisdeterministic = false where collname = 'vague'")
+    owner.hand.execute("create table shop.inns (id text collate shop.vague primary key, name text collate shop.vague)")
+    (line,) = told(owner)
+    why, statement = line.split(": ", 1)
+    assert why == "column id takes different texts for one, by its collation, and would mix up objects"
+    owner.hand.execute(statement.encode())
+    owner.bring(*inns("a", "A"))
+    assert {row["id"] for row in owner.rows()} == {"a", "A"}

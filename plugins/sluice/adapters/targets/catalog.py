@@ -25,6 +25,8 @@ class FoundColumn:
     """Whether an insert may leave it out although it takes no null."""
     takes_nothing: bool
     """Whether only Postgres may write it."""
+    is_lenient: bool
+    """Whether different texts in it may be equal, as in a collation that ignores case."""
     comment: str | None
     dependents: list[str]
     """What uses it in a way that forbids to change its type."""

@@ -176,6 +176,10 @@ class Evolution:
         kind = column.type.sql
         if found.takes_nothing:
             yield Difference(f"column {column.name} is written by Postgres itself: name the field otherwise")
+        if column.is_key and found.is_lenient:
+            what = f"column {column.name} takes different texts for one, by its collation, and would mix up objects"
+            statement: LiteralString = 'alter table {table} alter column {column} type {type} collate "default"'
+            yield self._alteration(what, statement, column.name, kind)
         if found.type != _CATALOG_NAMES.get(kind, kind):
             is_wider = is_widening(found.type, column.type, is_key=column.is_key)
             what = f"column {column.name} is {found.type}, not {kind}"

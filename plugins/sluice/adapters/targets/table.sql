@@ -57,6 +57,7 @@ select
     not a.attnotnull as takes_null,
     a.atthasdef or a.attidentity <> '' or a.attgenerated <> '' as fills_itself,
     a.attidentity = 'a' or a.attgenerated <> '' as takes_nothing,
+    exists (select from pg_catalog.pg_collation c where c.oid = a.attcollation and not c.collisdeterministic) as is_lenient,
     col_description(a.attrelid, a.attnum) as comment,
     array(
         select distinct
