@@ -1,5 +1,6 @@
 """A run in; all that is known of it out, for people and for programs."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +14,7 @@ from sluice.model.ledger import Outcome, Publication
 from sluice.model.lifecycle import WAITING_VERDICTS
 from sluice.model.progress import shown
 from sluice.model.review import Decision, Review
-from sluice.model.run import Run
+from sluice.model.run import Mode, Run
 from sluice.model.shard import Shard
 from sluice.model.shard_tally import tallies, worth_showing
 from sluice.packet.words import counts_of
@@ -81,8 +82,9 @@ def draw_account(console: Console, account: Account) -> None:
                 ("follows" if run.is_following else "result of", run.follows),
                 ("mode", run.mode),
                 ("takes back", f"publication {run.undoes}" if run.undoes is not None else None),
-                ("maps again", f"what run {run.replays} has fetched" if run.replays is not None else None),
+                ("maps again", _replayed(run)),
                 ("window", f"{run.window.start.isoformat()} to {run.window.end.isoformat()}" if run.window else None),
+                ("transformer", _versions(account)),
                 ("began", run.created_at),
                 ("ended", run.finished_at),
                 ("in Airflow", f"{run.origin.dag_id} {run.origin.dag_run_id}" if run.origin.is_airflow else None),
@@ -98,6 +100,25 @@ def draw_account(console: Console, account: Account) -> None:
     if account.calls:
         rows = [[call.name, call.standing, call.begun, _said(call), call.key] for call in account.calls]
         console.print(table(["webhook", "standing", "begun", "answer", "key"], rows))
+
+
+def _replayed(run: Run) -> str | None:
+    """Say whose raw data a replay maps again."""
+    if run.mode is not Mode.REPLAY:
+        return None
+    return (
+        f"what run {run.replays} has fetched"
+        if run.replays is not None
+        else "what all runs have fetched that were begun within"
+    )
+
+
+def _versions(account: Account) -> str:
+    """Say by which version of the transformation the shards are made, and how many of them by which, where there are two."""
+    counts = Counter(shard.version_in(account.run) for shard in account.shards)
+    if len(counts) <= 1:
+        return f"version {next(iter(counts), account.run.transformer_version)}"
+    return ", ".join(f"version {version}: {number:,} shards" for version, number in sorted(counts.items()))
 
 
 def _shards_drawn(shards: list[Shard], so_far: str) -> RenderableType:

@@ -7,6 +7,7 @@ import typer
 
 from sluice import __version__
 from sluice.cli.boundary import bounded
+from sluice.cli.commands.compare import compare
 from sluice.cli.commands.database import db
 from sluice.cli.commands.dlq import dlq
 from sluice.cli.commands.doctor import doctor
@@ -75,6 +76,7 @@ def build_app(airflow: Callable[[], Connections]) -> typer.Typer:
     app.command(rich_help_panel=_LOOK)(bounded(ledger))
     app.command(rich_help_panel=_LOOK)(bounded(why))
     app.command(rich_help_panel=_LOOK)(bounded(reconcile))
+    app.command(rich_help_panel=_LOOK)(bounded(compare))
     app.add_typer(db, name="db", rich_help_panel=_SETUP)
     app.command(rich_help_panel=_SETUP)(bounded(doctor))
     app.command(rich_help_panel=_SETUP)(bounded(gc))

@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 
 from sluice.checks.expectations import told
 from sluice.cli.output import printable, table
-from sluice.model.evidence import Drift, Evidence, FieldChange, ObjectSample, ShardCount
+from sluice.model.evidence import Drift, Evidence, FieldChange, ObjectSample, ShardCount, VersionCount
 from sluice.model.quality import ExpectationResult, Met, Quality
 from sluice.model.review import Review
 
@@ -30,6 +30,8 @@ def evidence_drawn(review: Review, evidence: Evidence | None) -> RenderableType:
         parts.append(_changes(evidence.changes))
     if evidence.drifts:
         parts.append(_drifts(evidence.drifts))
+    if evidence.versions:
+        parts.append(_versions(evidence.versions))
     if evidence.shards:
         parts.append(_shards(evidence.shards, evidence.shards_in_all))
     for outcome, samples in groupby(evidence.samples, key=lambda sample: sample.outcome):
@@ -69,6 +71,14 @@ def _example(change: FieldChange) -> str:
 def _drifts(drifts: tuple[Drift, ...]) -> RenderableType:
     rows = [[drift.field, drift.measure.value, f"{drift.value:.3f}"] for drift in drifts]
     return table(["field", "drift since the last publication", "value"], rows)
+
+
+def _versions(versions: tuple[VersionCount, ...]) -> RenderableType:
+    rows = [
+        [str(made.version), made.shards, made.objects, made.created, made.changed, f"{made.changed_share:.1%}"]
+        for made in versions
+    ]
+    return table(["made by transformer", "shards", "objects", "created", "changed", "changed share"], rows)
 
 
 def _shards(shards: tuple[ShardCount, ...], in_all: int) -> RenderableType:

@@ -1,7 +1,7 @@
 """The review: rows artifacts of a run come in; a diff against the ledger, figures and a verdict go out."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -78,7 +78,12 @@ def review(services: Services, run_id: RunId) -> Review:
             quality = checked(services, diffing, entry, spec, arrived=arrived, counts=counts, again=compare)
             if quality is not None and quality.rejected:
                 data, counts = diffing.result()
-            told = {"schema_changes": schema_changes, "postdated": postdated, "quality": quality}
+            told = {
+                "schema_changes": schema_changes,
+                "postdated": postdated,
+                "quality": quality,
+                "versions": counts.versions,
+            }
             found = gather(services, diffing, entry, spec, arrived).model_copy(update=told)
         expires_at = services.clock.now() + entry.policy.artifact_ttl
         changes = sum(counts.outcomes.values())
@@ -134,15 +139,16 @@ def _stage_rejected(services: Services, diffing: Diffing, entry: Entry, arrived:
     """Stage what could not be taken in; return how many objects nobody can name."""
     keyless = 0
 
-    def keys() -> Iterator[ObjectKey]:
+    def keys(shards: Container[ShardKey]) -> Iterator[ObjectKey]:
         nonlocal keyless
-        for reject in rejects_of(services, entry.run, arrived):
+        for reject in rejects_of(services, entry.run, shards):
             if reject.key is None:
                 keyless += 1
             else:
                 yield reject.key
 
-    diffing.stage_rejected(keys())
+    for version in sorted({shard.version_in(entry.run) for shard in arrived.values()}):
+        diffing.stage_rejected(keys({key for key, shard in arrived.items() if shard.version_in(entry.run) == version}), version)
     note_repeated(services, entry.run, arrived, entry.pulse.moved)
     return keyless
 

@@ -137,6 +137,22 @@ class ShardCount(Frozen):
     before: tuple[int, ...] = Field(description="of the last full runs, newest first; empty: none is known")
 
 
+class VersionCount(Frozen):
+    """What one version of the transformation has made, of a run that has several."""
+
+    version: int
+    shards: int = Field(ge=0)
+    objects: int = Field(ge=0, description="that it delivered")
+    created: int = Field(ge=0)
+    changed: int = Field(ge=0)
+
+    @property
+    def changed_share(self) -> float:
+        """How much of what it delivered and the table holds it would change."""
+        known = self.objects - self.created
+        return self.changed / known if known else 0.0
+
+
 class Evidence(Frozen):
     """All of it, of one review."""
 
@@ -147,6 +163,7 @@ class Evidence(Frozen):
     drifts: tuple[Drift, ...] = Field(description="the furthest first")
     shards: tuple[ShardCount, ...] = Field(description="those furthest from what they delivered before first, some of them")
     shards_in_all: int = Field(ge=0)
+    versions: tuple[VersionCount, ...] = Field(default=(), description="of the transformation, where a canary took part")
     postdated: Postdated | None = Field(default=None, description="records dated after their fetch; None: there are none")
     quality: Quality | None = Field(
         default=None, description="what the sync's suite found; None: it names none, or an older release made this"

@@ -48,7 +48,7 @@ def packet(
             counts=counts_of(review.figures),
             failed=failed,
             most_failed=_MOST_FAILED,
-            facts=_facts(spec, run, review),
+            facts=_facts(spec, run, review, evidence),
             dag_run_url=dag_run_url,
         )
     )
@@ -83,7 +83,17 @@ def _evidence_context(spec: SyncSpec, review: Review, evidence: Evidence) -> dic
     }
 
 
-def _facts(spec: SyncSpec, run: Run, review: Review) -> list[tuple[str, str]]:
+def _versions(run: Run, evidence: Evidence) -> str:
+    """Say which version of the transformation has made the rows; of several, how many each, and how much that would change."""
+    if not evidence.versions:
+        return str(run.transformer_version)
+    return "; ".join(
+        f"{made.version}: {made.shards:,} shards, {made.objects:,} objects, {made.changed_share:.1%} of those known changed"
+        for made in evidence.versions
+    )
+
+
+def _facts(spec: SyncSpec, run: Run, review: Review, evidence: Evidence) -> list[tuple[str, str]]:
     window = f"{run.window.start.isoformat()} to {run.window.end.isoformat()}" if run.window else "none"
     return [
         ("sync", spec.sync),
@@ -95,7 +105,7 @@ def _facts(spec: SyncSpec, run: Run, review: Review) -> list[tuple[str, str]]:
         ("window", window),
         ("shards", spelled(some_of(run.shards)) if run.shards else "all"),
         ("spec", run.spec_hash),
-        ("transformer version", str(run.transformer_version)),
+        ("transformer version", _versions(run, evidence)),
         ("review", review.id),
         ("digest", review.digest),
         ("diff", review.diff.sha256),

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from sluice.model.artifact import Pointer
 from sluice.model.base import ObjectKey, PublicationId, ReviewId, RunId, ShardKey, Token
-from sluice.model.evidence import FieldChange, ObjectSample, Profile
+from sluice.model.evidence import FieldChange, ObjectSample, Profile, VersionCount
 from sluice.model.ledger import LedgerObject, ObjectEvent, Outcome, Publication, Remembered
 from sluice.model.quality import ExpectationResult, SuiteExpectation
 from sluice.model.review import Review
@@ -130,6 +130,8 @@ class DiffCounts:
     noted: int
     """Objects that leave the table alone, and of which the ledger has something to learn."""
     outcomes: Mapping[Outcome, int]
+    versions: tuple[VersionCount, ...] = ()
+    """What each version of the transformation has made, where there are several."""
 
 
 @dataclass(frozen=True)
@@ -156,8 +158,8 @@ class Diffing(Protocol):
     def stage(self, shard: ShardKey, seq: int, rows: bytes) -> None:
         """Copy keys, hashes and versions of one rows artifact (Parquet) into the staging area."""
 
-    def stage_rejected(self, keys: Iterable[ObjectKey]) -> None:
-        """Note objects that were delivered but rejected: they are no deletions."""
+    def stage_rejected(self, keys: Iterable[ObjectKey], version: int | None = None) -> None:
+        """Note objects that were delivered but rejected, by a version of the transformation: they are no deletions."""
 
     def leave_out(self, keys: Sequence[ObjectKey]) -> None:
         """Take objects for not delivered, however often they are staged."""

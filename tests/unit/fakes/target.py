@@ -111,7 +111,7 @@ class MemoryDiffing:
         assert (shard, seq) not in self.staged, "what is staged twice counts twice"
         self.staged[shard, seq] = _read(rows)
 
-    def stage_rejected(self, keys: Iterable[ObjectKey]) -> None:
+    def stage_rejected(self, keys: Iterable[ObjectKey], version: int | None = None) -> None:  # noqa: ARG002  nobody asks
         self.rejected.update(keys)
 
     def leave_out(self, keys: Sequence[ObjectKey]) -> None:

@@ -16,6 +16,7 @@ from sluice.adapters.targets.inspecting import PostgresInspecting
 from sluice.adapters.targets.table import TargetTable
 from sluice.model import rows
 from sluice.model.base import ObjectKey, ShardKey
+from sluice.model.evidence import VersionCount
 from sluice.model.ledger import Outcome
 from sluice.ports import DiffCounts, DiffScope
 
@@ -49,6 +50,7 @@ class PostgresDiffing:
         self._sync = sync
         self._table = table
         self._counts: DiffCounts | None = None
+        self._has_versions = False
         self._leaves_out = False
         self._cursor.execute(_SQL["create_staging"])
 
@@ -74,11 +76,11 @@ class PostgresDiffing:
             ),
         )
 
-    def stage_rejected(self, keys: Iterable[ObjectKey]) -> None:
-        """Note objects that were delivered but rejected: they are no deletions."""
+    def stage_rejected(self, keys: Iterable[ObjectKey], version: int | None = None) -> None:
+        """Note objects that were delivered but rejected, by a version of the transformation: they are no deletions."""
         with self._cursor.copy(_SQL["copy_rejected"]) as copy:
             for key in keys:
-                copy.write_row((key,))
+                copy.write_row((key, version))
 
     def leave_out(self, keys: Sequence[ObjectKey]) -> None:
         """Take objects for not delivered."""
@@ -92,7 +94,7 @@ class PostgresDiffing:
     def compare(self, scope: DiffScope) -> list[tuple[ShardKey, int]]:
         """Compare what is staged with the ledger; return the artifacts that lack a row the diff needs."""
         facts = {"sync": self._sync, "transformer_version": scope.transformer_version, "deletes": scope.deletes}
-        self._counts = None
+        self._counts, self._has_versions = None, bool(scope.versions)
         if self._leaves_out:
             self._cursor.execute(_SQL["drop_left_out"])
         self._cursor.execute(_SQL["clear_comparison"])
@@ -138,7 +140,14 @@ class PostgresDiffing:
             moved=sum(row["moved"] for row in found.values()),
             noted=sum(row["noted"] for row in found.values()),
             outcomes={Outcome(name): number for name, number in objects.items() if name != "vanished"},
+            versions=self._versions(),
         )
+
+    def _versions(self) -> tuple[VersionCount, ...]:
+        """Return what each version of the transformation has made, unless there is but one."""
+        if not self._has_versions:
+            return ()
+        return tuple(VersionCount.model_validate(row) for row in self._cursor.execute(_SQL["versions"]))
 
     def _number(self, query: str) -> int:
         row = self._cursor.execute(_SQL[query], {"sync": self._sync}).fetchone()

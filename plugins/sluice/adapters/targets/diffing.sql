@@ -11,7 +11,7 @@ create temporary table staged (
     mapped boolean not null,
     deleted boolean not null
 ) on commit drop;
-create temporary table rejected (key text collate "C" not null) on commit drop;
+create temporary table rejected (key text collate "C" not null, transformer_version integer) on commit drop;
 create temporary table left_out (key text collate "C" primary key) on commit drop;
 create temporary table made_by (shard text primary key, transformer_version integer not null) on commit drop;
 create temporary table compared (
@@ -35,7 +35,7 @@ create temporary table compared (
 
 -- name: copy_rejected
 -- Notes objects that were delivered and rejected; some perhaps twice.
-copy rejected (key) from stdin
+copy rejected (key, transformer_version) from stdin
 
 -- name: leave_out
 -- Notes objects that are to be taken for not delivered.
@@ -122,9 +122,9 @@ where c.outcome = 'stale' and exists (
 
 -- name: compare_rejected
 -- What was delivered in no form that could be taken in.
-insert into compared (key, outcome, mapped, old_state, old_hash, old_raw_hash, old_version, old_shard)
-select r.key, 'rejected', true, o.state, o.row_hash, o.raw_hash, o.source_version, o.shard
-from (select distinct key from rejected) r
+insert into compared (key, outcome, mapped, old_state, old_hash, old_raw_hash, old_version, old_shard, transformer_version)
+select r.key, 'rejected', true, o.state, o.row_hash, o.raw_hash, o.source_version, o.shard, r.transformer_version
+from (select key, max(transformer_version) as transformer_version from rejected group by key) r
 left join sluice_ledger.object o on o.sync = %(sync)s and o.key = r.key
 where not exists (select from staged s where s.key = r.key)
 
@@ -166,6 +166,16 @@ select
         where (outcome = 'stale' and not told) or (outcome = 'refreshed' and version is distinct from old_version)
     ) as noted
 from compared group by outcome
+
+-- name: versions
+-- What each version of the transformation has made.
+select
+    transformer_version as version,
+    count(distinct shard) as shards,
+    count(*) as objects,
+    count(*) filter (where outcome = 'created') as created,
+    count(*) filter (where outcome = 'changed') as changed
+from compared where seq is not null group by transformer_version order by transformer_version
 
 -- name: first_loaded
 -- How many new objects belong to shards of which the target holds nothing.

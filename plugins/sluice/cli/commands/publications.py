@@ -34,7 +34,17 @@ def publications(
     found = sorted(listed, key=lambda made: (made.applied_at, made.id), reverse=True)[:limit]
 
     def draw(console: Console) -> None:
-        columns = ["publication", "sync", "applied", "objects", "approved by", "run", "takes back", "taken back by"]
+        columns = [
+            "publication",
+            "sync",
+            "applied",
+            "objects",
+            "transformer",
+            "approved by",
+            "run",
+            "takes back",
+            "taken back by",
+        ]
         console.print(table(columns, map(_listed, found)) if found else "nothing was published")
 
     output.result({"publications": found}, draw)
@@ -42,7 +52,8 @@ def publications(
 
 def _listed(made: Publication) -> list[Any]:
     undo = [numeral(made.undoes), numeral(made.rolled_back_by)]
-    return [numeral(made.id), made.sync, made.applied_at, counted(made), made.approved_by, made.run, *undo]
+    versions = ", ".join(map(str, made.transformer_versions))
+    return [numeral(made.id), made.sync, made.applied_at, counted(made), versions, made.approved_by, made.run, *undo]
 
 
 def specs(session: Session, services: Services, sync: str | None) -> Iterator[SyncSpec]:
