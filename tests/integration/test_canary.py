@@ -1,220 +1,231 @@
-"""Credentials appear in no log, event, artifact, error, report or row: canaries, and a supplier that sings what it hears."""
+"""Two versions of the transformation side by side: a canary makes its share of the shards, and every row says who made it."""
 
-import logging
-import traceback
-from base64 import b64encode
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import psycopg
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
-from structlog.testing import capture_logs
 
-from sluice.adapters.artifacts.s3 import S3ArtifactStore
-from sluice.adapters.metrics import LoggedMetrics
-from sluice.adapters.postgres import conninfo
-from sluice.errors import SluiceError
+from sluice.errors import NotFound, RawDataGone, UsageInvalid
 from sluice.flow.inline import run_inline
-from sluice.model.run import Mode, Origin, RunRequest
-from sluice.ports import ConnectionInfo, PageRequest, Services
-from sluice.settings import Settings
-from sluice.wiring import open_services
-from tests.support.command_line import CommandLine
-from tests.support.echo import WAYS, Echo, echo
+from sluice.flow.packet import evidence_of
+from sluice.model import rows
+from sluice.model.base import ObjectKey, ShardKey
+from sluice.model.canary import CanarySpec
+from sluice.model.comparison import Comparison
+from sluice.model.ledger import Outcome
+from sluice.model.lifecycle import RunStatus
+from sluice.model.review import Choice
+from sluice.model.run import Mode, Origin, Run, RunRequest
+from sluice.model.spec import SyncSpec
+from sluice.ports import ConnectionInfo
+from sluice.upkeep.compare import Asked, compare
+from tests.support.ledgered import Table
+from tests.support.stall import SYNC, Stall, open_stall, price
 
-LOGIN, PASSWORD = "canarylogin3f2c&é", 'canarypass9b1d"<é/+ %\\'
-HEADER, TOKEN = "Own canaryheader77aa;é", "canarytoken51c0+/&="
-CORES = ("canarylogin3f2c", "canarypass9b1d", "canaryheader77aa", "canarytoken51c0")
-
-AUTHS: dict[str, Any] = {
-    "undeclared": None,
-    "none": {"kind": "none"},
-    "basic": {"kind": "basic"},
-    "bearer": {"kind": "bearer"},
-    "key in a header": {"kind": "api_key", "header": "X-Api-Key"},
-    "key in the query": {"kind": "api_key", "query": "k"},
-    "oauth2": {"kind": "oauth2", "token": "/token"},
-    "oauth2 in the body": {"kind": "oauth2", "token": "/token", "credentials": "body"},
-    "signed": {"kind": "signed"},
+REGIONS = [f"region-{number}" for number in range(4)]
+SHARE = "30%"
+OTHERWISE = [{**field, **({"path": "list_price"} if field["name"] == "price" else {})} for field in SYNC["fields"]]
+CANARY = {"version": 2, "share": SHARE, "fields": OTHERWISE}
+SHARDED = {
+    "shards": {"kind": "values", "name": "region", "values": REGIONS},
+    "source": {**SYNC["source"], "query": {"region": "{{ shard.region }}"}, "watermark": None},
 }
-SYNC: dict[str, Any] = {
-    "sync": "items",
-    "stage": "content",
-    "source": {"kind": "rest", "connection": "shop", "path": "/items", "records": "items", "error": "error"},
-    "object": {"key": ["id"]},
-    "fields": [{"name": "id", "type": "text"}],
-    "review": {"first_load": "auto-approve"},
-    "target": {"table": "items"},
-}
-STAGES = {
-    "defaults": {"retry": {"attempts": 2, "base": "0s", "cap": "0s"}, "breaker": {"failure_rate": "100%"}, "result_ttl": "0s"},
-    "stages": {"content": {}},
-}
-BY_LINK = {"kind": "next_url", "path": "next"}
-BY_CURSOR = {"path": "next", "parameter": "cursor"}
-
-
-def _needles() -> Iterator[bytes]:
-    """The canaries as they may look: as they are, in hexadecimal, and in base64 wherever they begin in it."""
-    for core in (core.encode() for core in CORES):
-        yield core
-        yield core.hex().encode()
-        for before in range(3):
-            yield b64encode(b"\0" * before + core)[4:-4]
-
-
-NEEDLES = tuple(_needles())
-
-
-def sings(text: bytes | str) -> list[bytes]:
-    """Return the canaries in a text."""
-    searched = text.encode(errors="surrogateescape") if isinstance(text, str) else text
-    return [needle for needle in NEEDLES if needle in searched]
+MADE = [key for key in REGIONS if CanarySpec.model_validate(CANARY).makes("prices", ShardKey(key))]
 
 
 @pytest.fixture
-def shop() -> Iterator[Echo]:
-    """The supplier."""
-    with echo(TOKEN) as server:
-        yield server
+def stall(tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo) -> Iterator[Stall]:
+    with open_stall(tmp_path, database, artifacts, {**SHARDED, "canary": CANARY}, chunk_bytes=16_000_000) as stall:
+        for region in REGIONS:
+            stall.shop.things[region] = [price(f"of {region}", 1, list_price=2), price(f"same of {region}", 3, list_price=3)]
+        yield stall
 
 
-def write_project(folder: Path, auth: Any, cursor: Any) -> Path:
-    """Write a project whose sync proves who asks that way; return its include folder."""
-    source = {**SYNC["source"], "cursor": cursor} | ({"auth": auth} if auth else {})
-    (folder / "include/syncs").mkdir(parents=True, exist_ok=True)
-    (folder / "include/syncs/items.yaml").write_text(yaml.safe_dump({**SYNC, "source": source}))
-    (folder / "include/stages.yaml").write_text(yaml.safe_dump(STAGES))
-    return folder / "include"
+@pytest.fixture
+def edit(tmp_path: Path) -> Any:
+    """Edit the spec of the stall."""
+
+    def edited(**changes: Any) -> None:
+        (tmp_path / "include/syncs/prices.yaml").write_text(yaml.safe_dump({**SYNC, **SHARDED, **changes}, sort_keys=False))
+
+    return edited
 
 
-@contextmanager
-def project(folder: Path, known: dict[str, ConnectionInfo], auth: Any, cursor: Any) -> Iterator[Services]:
-    """Yield the services of such a project."""
-
-    class Known:
-        def get(self, conn_id: str) -> ConnectionInfo:
-            return known[conn_id]
-
-    settings = Settings(include=write_project(folder, auth, cursor), cache=folder / "cache")
-    with open_services(settings, Known(), LoggedMetrics()) as services:
-        yield services
+def run(stall: Stall, **changes: Any) -> Run:
+    """Run the sync once."""
+    return run_inline(stall.services, RunRequest(sync="prices", **{"mode": Mode.FULL, "origin": Origin(), **changes}))
 
 
-def asked(services: Services) -> str:
-    """Ask for the pages; return all that cursors and errors say, with what they were raised from."""
-    spec = services.spec("items")
-    wanted = PageRequest(shard={}, cursor=None, watermark=None, window_start=None, window_end=None)
+def versions(stall: Stall) -> dict[str, set[int]]:
+    """The versions that have made the rows of each shard, by the ledger."""
+    found = stall.sql("select shard, array_agg(distinct transformer_version) from sluice_ledger.object group by shard")
+    return {shard: set(made) for shard, made in found}
+
+
+def test_a_canary_makes_its_share_and_all_say_so(stall: Stall) -> None:
+    """Shards, rows, events, the publication and the evidence of the review name the version; a second run has nothing to do."""
+    first = run(stall)
+    assert first.status is RunStatus.SUCCEEDED
+    by_shard = {key: {2 if key in MADE else 1} for key in REGIONS}
+    assert 0 < len(MADE) < len(REGIONS)
+    assert versions(stall) == by_shard
+    assert {shard.key: {shard.version_in(first)} for shard in stall.services.shards.of(first.id)} == by_shard
+    assert stall.prices() == {
+        **{f"of {key}": 2.0 if key in MADE else 1.0 for key in REGIONS},
+        **{f"same of {key}": 3.0 for key in REGIONS},
+    }
+    assert {stall.events(f"of {key}")[0].transformer_version for key in MADE} == {2}
+    assert stall.publications()[0].transformer_versions == (1, 2)
+    found = evidence_of(stall.services, stall.review_of(first))
+    assert found is not None
+    assert [(made.version, made.shards, made.objects) for made in found.versions] == [
+        (1, len(REGIONS) - len(MADE), 2 * (len(REGIONS) - len(MADE))),
+        (2, len(MADE), 2 * len(MADE)),
+    ]
+    again = run(stall)
+    assert (again.status, stall.review_of(again).figures.unchanged) == (RunStatus.SUCCEEDED, 2 * len(REGIONS))
+
+
+def test_without_its_canary_its_rows_are_made_again(stall: Stall, edit: Any) -> None:
+    """The supplier sends the same bytes: what the ledger remembers is another version's, so they are read anew."""
+    run(stall)
+    edit()
+    last = run(stall)
+    figures = stall.review_of(last).figures
+    assert (figures.count(Outcome.CHANGED), figures.count(Outcome.REFRESHED)) == (len(MADE), len(MADE))
+    assert versions(stall) == {key: {1} for key in REGIONS}
+    assert set(stall.prices().values()) == {1.0, 3.0}
+
+
+def test_taking_it_back_gives_back_the_version(stall: Stall, edit: Any) -> None:
+    """A rollback puts back row and version, and its events say which that was."""
+    edit()
+    run(stall)
+    edit(canary=CANARY)
+    run(stall)
+    undone = stall.publications()[-1]
+    undoing = run_inline(stall.services, RunRequest(sync="prices", mode=Mode.ROLLBACK, undoes=undone.id, origin=Origin()))
+    assert stall.answer(undoing, Choice.APPROVE).status is RunStatus.SUCCEEDED
+    changed = ObjectKey(f"of {MADE[0]}")
+    held = stall.ledger.object("prices", changed)
+    assert held is not None
+    assert (held.transformer_version, [event.transformer_version for event in stall.events(changed)]) == (1, [1, 2, 1])
+    assert (stall.prices()[changed], stall.publications()[-1].transformer_versions) == (1.0, (1,))
+
+
+@pytest.mark.parametrize(("version", "amount"), [(1, 1.0), (2, 2.0)])
+def test_a_named_version_makes_all_shards(stall: Stall, version: int, amount: float) -> None:
+    """Whatever the share; a run without a version is another request."""
+    named = run(stall, version=version)
+    assert (named.transformer_version, versions(stall)) == (version, {key: {version} for key in REGIONS})
+    assert {stall.prices()[f"of {key}"] for key in REGIONS} == {amount}
+    assert run(stall).request_key != named.request_key
+
+
+def test_a_replay_has_the_canary_as_well(stall: Stall, edit: Any) -> None:
+    """Its shards are made as those of any run are; with a named version all of them are."""
+    edit()
+    first = run(stall)
+    edit(canary=CANARY)
+    replayed = run(stall, mode=Mode.REPLAY, replays=first.id)
+    assert (replayed.status, versions(stall)[MADE[0]]) == (RunStatus.SUCCEEDED, {2})
+    run(stall, mode=Mode.REPLAY, replays=first.id, version=2)
+    assert versions(stall) == {key: {2} for key in REGIONS}
+
+
+def test_a_diff_of_an_older_release_is_published(database: ConnectionInfo) -> None:
+    """It names no versions: all of its rows were made by that of the run."""
+    table = Table(database, SyncSpec.model_validate({**SYNC, "source": {**SYNC["source"], "records": ""}}))
     try:
-        return repr([page.cursor for page in services.source(spec, services.policy(spec.stage)).pages(wanted)])
-    except SluiceError as error:
-        return f"{error!r} {error.facts} {''.join(traceback.format_exception(error))}"
+        reviewed = table.review(price("a", 1))
+        sink = pa.BufferOutputStream()
+        pq.write_table(pq.read_table(pa.BufferReader(reviewed.diff)).drop_columns([rows.TRANSFORMER_VERSION]), sink)
+        made = table.publish(replace(reviewed, diff=bytes(sink.getvalue())))
+        assert (made.transformer_versions, table.ledger_of("a")["transformer_version"]) == ((1,), 1)
+    finally:
+        table.close()
 
 
-def run(services: Services) -> str:
-    """Run the sync; return what the run says of itself, or its error."""
-    try:
-        return run_inline(services, RunRequest(sync="items", mode=Mode.FULL, window=None, origin=Origin())).model_dump_json()
-    except SluiceError as error:
-        return f"{error!r} {error.facts} {''.join(traceback.format_exception(error))}"
+def laid(stall: Stall, first: int, second: int, **asked: Any) -> Comparison:
+    """Compare two versions, and see that nothing was written."""
+    told: list[tuple[int, int]] = []
+    before = stall.sql("select count(*) from sluice_state.artifact")
+    found = compare(stall.services, stall.services.spec("prices"), Asked(first, second, **asked), lambda *at: told.append(at))
+    assert stall.sql("select count(*) from sluice_state.artifact") == before
+    assert told == [(chunk, found.chunks) for chunk in range(1, found.chunks + 1)]
+    return found
 
 
-def rows_of(database: ConnectionInfo) -> Iterator[str]:
-    """Yield every row of every table, all columns of it."""
-    tables = "select table_schema, table_name from information_schema.tables where table_schema !~ '^(pg_|information_)'"
-    with psycopg.connect(conninfo(database)) as opened:
-        for schema, table in opened.execute(tables).fetchall():
-            yield from (f"{schema}.{table} {row!r}" for row in opened.execute(f'select * from "{schema}"."{table}"'.encode()))
+def test_two_versions_are_compared_over_what_is_stored(stall: Stall) -> None:
+    """All of it, whatever the ledger remembers: which objects differ, in which fields, with examples."""
+    first = run(stall)
+    found = laid(stall, 1, 2)
+    assert (found.run, found.shards, found.objects) == (first.id, len(REGIONS), 2 * len(REGIONS))
+    assert (found.equal, found.differing, found.rejects) == (len(REGIONS), len(REGIONS), ())
+    (price_differs,) = found.fields
+    assert (price_differs.field, price_differs.objects) == ("price", len(REGIONS))
+    assert price_differs.samples[0] == (f"of {REGIONS[0]}", "1.00", "2.00")
+    some = laid(stall, 2, 1, of=first.id, shards=(ShardKey(REGIONS[3]),), samples=1)
+    assert (some.shards, some.objects, some.fields[0].samples) == (1, 2, ((f"of {REGIONS[3]}", "2.00", "1.00"),))
 
 
-def artifacts_of(info: ConnectionInfo) -> Iterator[tuple[str, bytes]]:
-    """Yield every object of the bucket by its key, raw data aside: that is what the supplier sent, and stays so."""
-    bucket = str(info.extra["bucket"])
-    client = S3ArtifactStore(info)._client
-    for found in client.list_objects_v2(Bucket=bucket).get("Contents", []):
-        if "/raw/" not in found["Key"]:
-            yield found["Key"], client.get_object(Bucket=bucket, Key=found["Key"])["Body"].read()
+def test_what_one_version_alone_rejects_is_told_with_why(stall: Stall, edit: Any) -> None:
+    """An object that neither takes in is no difference between them."""
+    stall.shop.things[REGIONS[0]] = [
+        price("a", 1, list_price="a lot"),
+        price("b", None, list_price="much"),
+        price("c", 2, list_price=2),
+    ]
+    stall.shop.things[REGIONS[1]] = [price("d", "dear", list_price="dear")]
+    found = laid(stall, 1, 2, of=run(stall).id)
+    (reject,) = found.rejects
+    assert (reject.version, reject.field, reject.objects) == (2, "price", 2)
+    assert [key for key, _ in reject.samples] == ["a", "b"]
+    assert (found.rejected_by_both, found.rejected_by_one(1), found.rejected_by_one(2)) == (1, 0, 2)
+    assert found.objects == found.equal + found.differing + 3
 
 
-def require_silence(texts: Iterable[bytes | str]) -> int:
-    """Hold every text against the canaries; return how many there were."""
-    searched = 0
-    for text in texts:
-        assert not sings(text), text
-        searched += 1
-    return searched
+def test_a_version_of_an_older_run_is_still_known(stall: Stall, edit: Any) -> None:
+    """By the spec it was admitted with; fields that one of the two lacks are named, and not compared."""
+    run(stall)
+    edit(version=3, fields=[*OTHERWISE, {"name": "note", "type": "text"}])
+    found = laid(stall, 1, 3)
+    assert (found.differing, found.only_in_first, found.only_in_second) == (len(REGIONS), (), ("note",))
+    assert laid(stall, 2, 3).differing == 0
+    with pytest.raises(NotFound, match="prices declares version 3, and of no run is a spec kept that had version 9"):
+        laid(stall, 9, 3)
 
 
-@pytest.fixture
-def known(database: ConnectionInfo, artifacts: ConnectionInfo, shop: Echo) -> dict[str, ConnectionInfo]:
-    """All connections there are; that of the supplier has the canaries."""
-    secret = shop.connection(login=LOGIN, password=PASSWORD, extra={"headers": {"X-Own-Key": HEADER}})
-    return {"sluice_state": database, "sluice_target": database, "sluice_artifacts": artifacts, "shop": secret}
+def test_what_cannot_be_compared_is_refused_by_name(stall: Stall) -> None:
+    """Before anything is mapped."""
+    with pytest.raises(NotFound, match="no full run of prices has succeeded"):
+        laid(stall, 1, 2)
+    first = run(stall)
+    with pytest.raises(UsageInvalid, match="compared with itself"):
+        laid(stall, 1, 1)
+    with pytest.raises(UsageInvalid, match="has no shard atlantis"):
+        laid(stall, 1, 2, shards=(ShardKey("atlantis"),))
+    stall.sql(f"update sluice_state.artifact set superseded_at = now() where run = '{first.id}' and shard = '{REGIONS[2]}'")
+    with pytest.raises(RawDataGone, match=f"of shard {REGIONS[2]} is not kept any more"):
+        laid(stall, 1, 2)
+    assert laid(stall, 1, 2, shards=(ShardKey(REGIONS[1]),)).shards == 1
 
 
-@pytest.fixture
-def overheard(caplog: pytest.LogCaptureFixture) -> Iterator[list[str]]:
-    """All that is logged, by whichever library, to be read behind the end of what is tested."""
-    caplog.set_level(logging.DEBUG)
-    for chatty in ("boto3", "botocore", "urllib3"):  # who talk to the object store, at length
-        caplog.set_level(logging.INFO, chatty)
-    lines: list[str] = []
-    with capture_logs() as entries:
-        yield lines
-    require_silence(str(entry) for entry in entries)
-    require_silence(record.getMessage() for record in caplog.records)
-    assert entries
-
-
-WHOLE_RUNS = dict.fromkeys(("key in the query", "oauth2", "signed"), ("500", "cursor", "none")) | {"basic": WAYS}
-"""Where whole runs are made as well: they take their time."""
-
-
-@pytest.mark.parametrize("auth", AUTHS)
-def test_no_canary_is_heard(
-    tmp_path: Path, known: dict[str, ConnectionInfo], shop: Echo, overheard: list[str], auth: str
-) -> None:
-    """Whatever the supplier repeats, and wherever: errors, reports, rows and artifacts show nothing of it."""
-    for way in (*WAYS, "token"):
-        shop.way = way
-        with project(tmp_path, known, AUTHS[auth], BY_LINK if way == "link" else BY_CURSOR) as services:
-            said = asked(services)
-            assert ("Error" in said or "Traceback" in said) is not (way in ("none", "token") and said == "[None]"), said
-            require_silence([said, run(services) if way in WHOLE_RUNS.get(auth, ()) else ""])
-    assert shop.heard
-    rows = list(rows_of(known["sluice_state"]))
-    require_silence(rows)
-    if auth in WHOLE_RUNS:
-        assert any(row.startswith("public.items") for row in rows)
-        assert require_silence(body for _, body in artifacts_of(known["sluice_artifacts"])) > 1
-
-
-def test_a_canary_would_be_heard() -> None:
-    """The search finds a canary in each of the spellings it is after."""
-    for text in (PASSWORD, repr(PASSWORD), PASSWORD.encode().hex(), b64encode(f"{LOGIN}:{PASSWORD}".encode()).decode()):
-        assert sings(text)
-    for before in range(3):
-        assert sings(b64encode(b"x" * before + PASSWORD.encode()))
-    assert not sings("nothing to hear")
-
-
-@pytest.mark.parametrize(
-    ("way", "arguments"),
-    [
-        ("none", ("--verbose", "run", "items", "--inline")),
-        ("link", ("--verbose", "run", "items", "--inline")),
-        ("500", ("try", "items")),
-    ],
-)
-def test_the_command_line_keeps_quiet(
-    tmp_path: Path, known: dict[str, ConnectionInfo], shop: Echo, way: str, arguments: tuple[str, ...]
-) -> None:
-    """What commands print, asked to tell all, holds no canary either."""
-    write_project(tmp_path, AUTHS["key in the query"], BY_LINK)
-    shop.way = way
-    done = CommandLine(tmp_path, known).call(*arguments)
-    assert "items" in done.stdout
-    require_silence([done.stdout, done.stderr])
+def test_a_rejected_object_names_the_version_that_rejects_it(stall: Stall) -> None:
+    """Its event is that of the canary where the canary makes its shard."""
+    for region in REGIONS:
+        stall.shop.things[region] = [price(f"of {region}", 1, list_price=1)]
+    run(stall)
+    for region in REGIONS:
+        things = [price(f"of {region}", "dear", list_price="dear"), price(f"new of {region}", 1, list_price=1)]
+        stall.shop.things[region] = things
+    last = stall.answer(run(stall), Choice.APPROVE)
+    assert last.status is RunStatus.SUCCEEDED
+    told = {key: stall.events(f"of {key}")[-1] for key in REGIONS}
+    assert {event.outcome for event in told.values()} == {Outcome.REJECTED}
+    assert {key for key, event in told.items() if event.transformer_version == 2} == set(MADE)

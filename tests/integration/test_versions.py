@@ -1,231 +1,243 @@
-"""Two versions of the transformation side by side: a canary makes its share of the shards, and every row says who made it."""
+"""Which version wins in a real Postgres: rows and tombstones that come late, together, in either order or out of it."""
 
 from collections.abc import Iterator
-from dataclasses import replace
-from pathlib import Path
+from contextlib import closing
+from itertools import permutations
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-import yaml
 
-from sluice.errors import NotFound, RawDataGone, UsageInvalid
-from sluice.flow.inline import run_inline
-from sluice.flow.packet import evidence_of
+from sluice.adapters.targets.arrow_copy import read_parquet
+from sluice.errors import LedgerMoved
 from sluice.model import rows
-from sluice.model.base import ObjectKey, ShardKey
-from sluice.model.canary import CanarySpec
-from sluice.model.comparison import Comparison
-from sluice.model.ledger import Outcome
-from sluice.model.lifecycle import RunStatus
-from sluice.model.review import Choice
-from sluice.model.run import Mode, Origin, Run, RunRequest
+from sluice.model.base import ObjectKey
+from sluice.model.ledger import ObjectState, Outcome
 from sluice.model.spec import SyncSpec
 from sluice.ports import ConnectionInfo
-from sluice.upkeep.compare import Asked, compare
-from tests.support.ledgered import Table
-from tests.support.stall import SYNC, Stall, open_stall, price
+from tests.support.ledgered import Reviewed, Table
+from tests.support.rows import write_parquet
+from tests.unit.mapping.workbench import sync_spec
 
-REGIONS = [f"region-{number}" for number in range(4)]
-SHARE = "30%"
-OTHERWISE = [{**field, **({"path": "list_price"} if field["name"] == "price" else {})} for field in SYNC["fields"]]
-CANARY = {"version": 2, "share": SHARE, "fields": OTHERWISE}
-SHARDED = {
-    "shards": {"kind": "values", "name": "region", "values": REGIONS},
-    "source": {**SYNC["source"], "query": {"region": "{{ shard.region }}"}, "watermark": None},
+FIELDS: dict[str, str | dict[str, Any]] = {
+    "id": "text",
+    "price": {"type": "numeric(10,2)", "required": True},
+    "rev": "bigint",
+    "gone": "boolean",
 }
-MADE = [key for key in REGIONS if CanarySpec.model_validate(CANARY).makes("prices", ShardKey(key))]
+
+
+def spec(*, versioned: bool = True, **target: Any) -> SyncSpec:
+    """Things with a price, whose records may say that they are gone."""
+    identity = {"key": ["id"], "deleted": "gone"} | ({"version": "rev"} if versioned else {})
+    return sync_spec(FIELDS, object=identity, target={"table": "shop.things", **target})
+
+
+def row(key: str, rev: int, price: int) -> dict[str, Any]:
+    """A thing as the supplier sends it."""
+    return {"id": key, "rev": rev, "price": price}
+
+
+def tombstone(key: str, rev: int) -> dict[str, Any]:
+    """The end of a thing, as the supplier tells it."""
+    return {"id": key, "rev": rev, "gone": True}
+
+
+@pytest.fixture(params=[{}, {"deletes": "hard"}, {"form": "history"}], ids=["soft", "hard", "history"])
+def table(database: ConnectionInfo, request: pytest.FixtureRequest) -> Iterator[Table]:
+    """An empty table of each form."""
+    with closing(Table(database, spec(**request.param))) as table:
+        yield table
 
 
 @pytest.fixture
-def stall(tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo) -> Iterator[Stall]:
-    with open_stall(tmp_path, database, artifacts, {**SHARDED, "canary": CANARY}, chunk_bytes=16_000_000) as stall:
-        for region in REGIONS:
-            stall.shop.things[region] = [price(f"of {region}", 1, list_price=2), price(f"same of {region}", 3, list_price=3)]
-        yield stall
+def plain(database: ConnectionInfo) -> Iterator[Table]:
+    """An empty table, for what is the same in all forms."""
+    with closing(Table(database, spec())) as table:
+        yield table
 
 
-@pytest.fixture
-def edit(tmp_path: Path) -> Any:
-    """Edit the spec of the stall."""
-
-    def edited(**changes: Any) -> None:
-        (tmp_path / "include/syncs/prices.yaml").write_text(yaml.safe_dump({**SYNC, **SHARDED, **changes}, sort_keys=False))
-
-    return edited
-
-
-def run(stall: Stall, **changes: Any) -> Run:
-    """Run the sync once."""
-    return run_inline(stall.services, RunRequest(sync="prices", **{"mode": Mode.FULL, "origin": Origin(), **changes}))
+def prices(table: Table) -> dict[str, int]:
+    """What the live things cost."""
+    live = {"soft": "_sluice_deleted_at is null", "hard": "true"}[table.spec.target.deletes]
+    if table.spec.target.form == "history":
+        live = "_sluice_valid_to is null"
+    query = f"select id, price::integer from shop.things where {live}"
+    return dict(table.hand.execute(query.encode()).fetchall())
 
 
-def versions(stall: Stall) -> dict[str, set[int]]:
-    """The versions that have made the rows of each shard, by the ledger."""
-    found = stall.sql("select shard, array_agg(distinct transformer_version) from sluice_ledger.object group by shard")
-    return {shard: set(made) for shard, made in found}
+def events(table: Table, key: str = "a") -> list[tuple[Outcome, int | None]]:
+    """What became of a thing, as of which version."""
+    return [(event.outcome, event.source_version) for event in table.ledger.events("hotels", ObjectKey(key))]
 
 
-def test_a_canary_makes_its_share_and_all_say_so(stall: Stall) -> None:
-    """Shards, rows, events, the publication and the evidence of the review name the version; a second run has nothing to do."""
-    first = run(stall)
-    assert first.status is RunStatus.SUCCEEDED
-    by_shard = {key: {2 if key in MADE else 1} for key in REGIONS}
-    assert 0 < len(MADE) < len(REGIONS)
-    assert versions(stall) == by_shard
-    assert {shard.key: {shard.version_in(first)} for shard in stall.services.shards.of(first.id)} == by_shard
-    assert stall.prices() == {
-        **{f"of {key}": 2.0 if key in MADE else 1.0 for key in REGIONS},
-        **{f"same of {key}": 3.0 for key in REGIONS},
-    }
-    assert {stall.events(f"of {key}")[0].transformer_version for key in MADE} == {2}
-    assert stall.publications()[0].transformer_versions == (1, 2)
-    found = evidence_of(stall.services, stall.review_of(first))
-    assert found is not None
-    assert [(made.version, made.shards, made.objects) for made in found.versions] == [
-        (1, len(REGIONS) - len(MADE), 2 * (len(REGIONS) - len(MADE))),
-        (2, len(MADE), 2 * len(MADE)),
-    ]
-    again = run(stall)
-    assert (again.status, stall.review_of(again).figures.unchanged) == (RunStatus.SUCCEEDED, 2 * len(REGIONS))
+def counted(reviewed: Reviewed) -> dict[Outcome, int]:
+    """What a run makes of its objects."""
+    return dict(reviewed.counts.outcomes)
 
 
-def test_without_its_canary_its_rows_are_made_again(stall: Stall, edit: Any) -> None:
-    """The supplier sends the same bytes: what the ledger remembers is another version's, so they are read anew."""
-    run(stall)
-    edit()
-    last = run(stall)
-    figures = stall.review_of(last).figures
-    assert (figures.count(Outcome.CHANGED), figures.count(Outcome.REFRESHED)) == (len(MADE), len(MADE))
-    assert versions(stall) == {key: {1} for key in REGIONS}
-    assert set(stall.prices().values()) == {1.0, 3.0}
+def test_older_rows_and_deletions_are_stale(table: Table) -> None:
+    """The target holds v5; v3 comes, then a deletion at v4, then v6: it ends at v6, and both are on record."""
+    table.bring(row("a", 5, 50))
+    table.bring(row("a", 3, 30))
+    table.bring(tombstone("a", 4))
+    assert prices(table) == {"a": 50}
+    table.bring(row("a", 6, 60))
+    assert prices(table) == {"a": 60}
+    assert events(table) == [(Outcome.CREATED, 5), (Outcome.STALE, 3), (Outcome.STALE, 4), (Outcome.CHANGED, 6)]
 
 
-def test_taking_it_back_gives_back_the_version(stall: Stall, edit: Any) -> None:
-    """A rollback puts back row and version, and its events say which that was."""
-    edit()
-    run(stall)
-    edit(canary=CANARY)
-    run(stall)
-    undone = stall.publications()[-1]
-    undoing = run_inline(stall.services, RunRequest(sync="prices", mode=Mode.ROLLBACK, undoes=undone.id, origin=Origin()))
-    assert stall.answer(undoing, Choice.APPROVE).status is RunStatus.SUCCEEDED
-    changed = ObjectKey(f"of {MADE[0]}")
-    held = stall.ledger.object("prices", changed)
-    assert held is not None
-    assert (held.transformer_version, [event.transformer_version for event in stall.events(changed)]) == (1, [1, 2, 1])
-    assert (stall.prices()[changed], stall.publications()[-1].transformer_versions) == (1.0, (1,))
+def test_an_older_row_does_not_raise_the_dead(table: Table) -> None:
+    """A deletion has a version, and the ledger remembers it; a newer row comes back."""
+    table.bring(row("a", 5, 50))
+    table.bring(tombstone("a", 7))
+    table.bring(row("a", 6, 60))
+    assert prices(table) == {}
+    table.bring(row("a", 8, 80))
+    assert prices(table) == {"a": 80}
+    assert events(table) == [(Outcome.CREATED, 5), (Outcome.DELETED, 7), (Outcome.STALE, 6), (Outcome.REAPPEARED, 8)]
 
 
-@pytest.mark.parametrize(("version", "amount"), [(1, 1.0), (2, 2.0)])
-def test_a_named_version_makes_all_shards(stall: Stall, version: int, amount: float) -> None:
-    """Whatever the share; a run without a version is another request."""
-    named = run(stall, version=version)
-    assert (named.transformer_version, versions(stall)) == (version, {key: {version} for key in REGIONS})
-    assert {stall.prices()[f"of {key}"] for key in REGIONS} == {amount}
-    assert run(stall).request_key != named.request_key
+def test_the_same_version_with_another_content_is_a_change(table: Table) -> None:
+    """Price 10, then 11, both as of one version: it ends at 11."""
+    table.bring(row("a", 1, 10))
+    assert table.bring(row("a", 1, 11)).counts == {Outcome.CHANGED: 1}
+    assert prices(table) == {"a": 11}
 
 
-def test_a_replay_has_the_canary_as_well(stall: Stall, edit: Any) -> None:
-    """Its shards are made as those of any run are; with a named version all of them are."""
-    edit()
-    first = run(stall)
-    edit(canary=CANARY)
-    replayed = run(stall, mode=Mode.REPLAY, replays=first.id)
-    assert (replayed.status, versions(stall)[MADE[0]]) == (RunStatus.SUCCEEDED, {2})
-    run(stall, mode=Mode.REPLAY, replays=first.id, version=2)
-    assert versions(stall) == {key: {2} for key in REGIONS}
+@pytest.mark.parametrize("versioned", [True, False])
+def test_back_and_forth_is_three_publications(database: ConnectionInfo, *, versioned: bool) -> None:
+    """A, B, A: each is a change of its own, whether the source says so by a version or not."""
+    with closing(Table(database, spec(versioned=versioned))) as table:
+        published = [table.bring(row("a", rev, price)) for rev, price in ((1, 10), (2, 20), (3, 10))]
+        assert [list(publication.counts) for publication in published] == [
+            [Outcome.CREATED],
+            [Outcome.CHANGED],
+            [Outcome.CHANGED],
+        ]
+        assert (len({publication.id for publication in published}), prices(table)) == (3, {"a": 10})
 
 
-def test_a_diff_of_an_older_release_is_published(database: ConnectionInfo) -> None:
-    """It names no versions: all of its rows were made by that of the run."""
-    table = Table(database, SyncSpec.model_validate({**SYNC, "source": {**SYNC["source"], "records": ""}}))
-    try:
-        reviewed = table.review(price("a", 1))
-        sink = pa.BufferOutputStream()
-        pq.write_table(pq.read_table(pa.BufferReader(reviewed.diff)).drop_columns([rows.TRANSFORMER_VERSION]), sink)
-        made = table.publish(replace(reviewed, diff=bytes(sink.getvalue())))
-        assert (made.transformer_versions, table.ledger_of("a")["transformer_version"]) == ((1,), 1)
-    finally:
-        table.close()
+DAILY = [row("a", 3, 30), row("b", 2, 20), tombstone("c", 4), row("d", 1, 10)]
+BACKFILL = [row("a", 2, 20), row("b", 3, 30), row("c", 3, 30), tombstone("d", 2), row("e", 1, 10)]
+SINCE = [row("c", 1, 10), row("d", 1, 10)]
 
 
-def laid(stall: Stall, first: int, second: int, **asked: Any) -> Comparison:
-    """Compare two versions, and see that nothing was written."""
-    told: list[tuple[int, int]] = []
-    before = stall.sql("select count(*) from sluice_state.artifact")
-    found = compare(stall.services, stall.services.spec("prices"), Asked(first, second, **asked), lambda *at: told.append(at))
-    assert stall.sql("select count(*) from sluice_state.artifact") == before
-    assert told == [(chunk, found.chunks) for chunk in range(1, found.chunks + 1)]
-    return found
+@pytest.mark.parametrize("order", list(permutations([DAILY, BACKFILL])), ids=["daily-first", "backfill-first"])
+@pytest.mark.parametrize("at_once", [True, False], ids=["reviewed-together", "one-after-the-other"])
+def test_a_daily_run_and_a_backfill_in_either_order(
+    table: Table, order: tuple[list[dict[str, Any]], ...], *, at_once: bool
+) -> None:
+    """Whichever is published first, and whether or not the other was reviewed by then, the newest of each thing stays."""
+    table.bring(*SINCE)
+    if at_once:
+        for reviewed in [table.review(*records) for records in order]:
+            table.publish(reviewed)
+    else:
+        for records in order:
+            table.bring(*records)
+    assert prices(table) == {"a": 30, "b": 30, "e": 10}
 
 
-def test_two_versions_are_compared_over_what_is_stored(stall: Stall) -> None:
-    """All of it, whatever the ledger remembers: which objects differ, in which fields, with examples."""
-    first = run(stall)
-    found = laid(stall, 1, 2)
-    assert (found.run, found.shards, found.objects) == (first.id, len(REGIONS), 2 * len(REGIONS))
-    assert (found.equal, found.differing, found.rejects) == (len(REGIONS), len(REGIONS), ())
-    (price_differs,) = found.fields
-    assert (price_differs.field, price_differs.objects) == ("price", len(REGIONS))
-    assert price_differs.samples[0] == (f"of {REGIONS[0]}", "1.00", "2.00")
-    some = laid(stall, 2, 1, of=first.id, shards=(ShardKey(REGIONS[3]),), samples=1)
-    assert (some.shards, some.objects, some.fields[0].samples) == (1, 2, ((f"of {REGIONS[3]}", "2.00", "1.00"),))
+def test_within_a_run_the_newest_counts_and_then_the_last(plain: Table) -> None:
+    """A tombstone and a row of the same version: the later page wins."""
+    plain.bring(row("a", 1, 10), row("b", 1, 10), row("c", 1, 10), row("d", 1, 10))
+    run = [tombstone("a", 2), row("a", 2, 20), row("b", 2, 20), tombstone("b", 2), tombstone("c", 3), row("c", 2, 20)]
+    publication = plain.bring(*run, row("d", 3, 30), tombstone("d", 2))
+    assert publication.counts == {Outcome.CHANGED: 2, Outcome.DELETED: 2}
+    assert prices(plain) == {"a": 20, "d": 30}
 
 
-def test_what_one_version_alone_rejects_is_told_with_why(stall: Stall, edit: Any) -> None:
-    """An object that neither takes in is no difference between them."""
-    stall.shop.things[REGIONS[0]] = [
-        price("a", 1, list_price="a lot"),
-        price("b", None, list_price="much"),
-        price("c", 2, list_price=2),
-    ]
-    stall.shop.things[REGIONS[1]] = [price("d", "dear", list_price="dear")]
-    found = laid(stall, 1, 2, of=run(stall).id)
-    (reject,) = found.rejects
-    assert (reject.version, reject.field, reject.objects) == (2, "price", 2)
-    assert [key for key, _ in reject.samples] == ["a", "b"]
-    assert (found.rejected_by_both, found.rejected_by_one(1), found.rejected_by_one(2)) == (1, 0, 2)
-    assert found.objects == found.equal + found.differing + 3
+def test_a_tombstone_is_no_absence(plain: Table) -> None:
+    """It deletes in a run that saw little; who was never held is noted, who is gone already is unchanged; all were seen."""
+    plain.bring(row("a", 1, 10), row("b", 1, 10), row("c", 1, 10))
+    plain.bring(tombstone("b", 2))
+    again = plain.review(tombstone("a", 2), tombstone("b", 2), tombstone("x", 2))
+    assert counted(again) == {Outcome.DELETED: 1, Outcome.REFRESHED: 1}
+    assert (again.counts.seen, again.counts.unchanged, again.counts.vanished, again.counts.noted) == (3, 1, 0, 1)
+    whole = plain.review(tombstone("a", 2), complete=True)
+    assert (counted(whole), whole.counts.seen, whole.counts.vanished) == ({Outcome.DELETED: 2}, 1, 1)
 
 
-def test_a_version_of_an_older_run_is_still_known(stall: Stall, edit: Any) -> None:
-    """By the spec it was admitted with; fields that one of the two lacks are named, and not compared."""
-    run(stall)
-    edit(version=3, fields=[*OTHERWISE, {"name": "note", "type": "text"}])
-    found = laid(stall, 1, 3)
-    assert (found.differing, found.only_in_first, found.only_in_second) == (len(REGIONS), (), ("note",))
-    assert laid(stall, 2, 3).differing == 0
-    with pytest.raises(NotFound, match="prices declares version 3, and of no run is a spec kept that had version 9"):
-        laid(stall, 9, 3)
+def test_ignored_deletions_are_counted(plain: Table) -> None:
+    """Nothing is done about them, but whoever looks can see how many there are."""
+    plain.bring(row("a", 1, 10), row("b", 1, 10), row("c", 1, 10))
+    ignored = plain.review(tombstone("a", 2), row("b", 1, 10), complete=True, deletes=False)
+    assert (counted(ignored), ignored.counts.vanished, ignored.counts.unchanged) == ({}, 2, 1)
 
 
-def test_what_cannot_be_compared_is_refused_by_name(stall: Stall) -> None:
-    """Before anything is mapped."""
-    with pytest.raises(NotFound, match="no full run of prices has succeeded"):
-        laid(stall, 1, 2)
-    first = run(stall)
-    with pytest.raises(UsageInvalid, match="compared with itself"):
-        laid(stall, 1, 1)
-    with pytest.raises(UsageInvalid, match="has no shard atlantis"):
-        laid(stall, 1, 2, shards=(ShardKey("atlantis"),))
-    stall.sql(f"update sluice_state.artifact set superseded_at = now() where run = '{first.id}' and shard = '{REGIONS[2]}'")
-    with pytest.raises(RawDataGone, match=f"of shard {REGIONS[2]} is not kept any more"):
-        laid(stall, 1, 2)
-    assert laid(stall, 1, 2, shards=(ShardKey(REGIONS[1]),)).shards == 1
+def test_the_ledger_knows_the_tombstone(plain: Table) -> None:
+    """Its version and bytes; a newer one is noted, and an old row is behind it, then."""
+    plain.bring(row("a", 1, 10))
+    before = plain.ledger_of("a")
+    plain.bring(tombstone("a", 2))
+    known = plain.ledger_of("a")
+    assert (known["state"], known["source_version"], known["row_hash"]) == (ObjectState.DELETED, 2, before["row_hash"])
+    assert known["raw_hash"] != before["raw_hash"]
+    assert plain.bring(tombstone("a", 5), row("b", 1, 10)).counts == {Outcome.CREATED: 1}
+    assert plain.ledger_of("a")["source_version"] == 5
+    assert counted(plain.review(row("a", 4, 40))) == {Outcome.STALE: 1}
 
 
-def test_a_rejected_object_names_the_version_that_rejects_it(stall: Stall) -> None:
-    """Its event is that of the canary where the canary makes its shard."""
-    for region in REGIONS:
-        stall.shop.things[region] = [price(f"of {region}", 1, list_price=1)]
-    run(stall)
-    for region in REGIONS:
-        things = [price(f"of {region}", "dear", list_price="dear"), price(f"new of {region}", 1, list_price=1)]
-        stall.shop.things[region] = things
-    last = stall.answer(run(stall), Choice.APPROVE)
-    assert last.status is RunStatus.SUCCEEDED
-    told = {key: stall.events(f"of {key}")[-1] for key in REGIONS}
-    assert {event.outcome for event in told.values()} == {Outcome.REJECTED}
-    assert {key for key, event in told.items() if event.transformer_version == 2} == set(MADE)
+def test_a_deletion_for_absence_keeps_the_version(plain: Table) -> None:
+    """Nobody has told a newer one: the same version may come back."""
+    plain.bring(row("a", 3, 30), row("b", 1, 10))
+    plain.bring(row("b", 1, 10), complete=True)
+    assert plain.ledger_of("a")["source_version"] == 3
+    assert plain.bring(row("a", 3, 30)).counts == {Outcome.REAPPEARED: 1}
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "outcome", "left"),
+    [
+        (row("a", 3, 30), Outcome.DELETED, {}),
+        (row("a", 5, 50), Outcome.STALE, {"a": 50}),
+        (tombstone("a", 5), Outcome.STALE, {}),
+        (tombstone("a", 3), None, {}),
+        (tombstone("a", 4), None, {}),
+    ],
+)
+def test_a_tombstone_that_was_reviewed_before_others_published(
+    plain: Table, meanwhile: dict[str, Any], outcome: Outcome | None, left: dict[str, int]
+) -> None:
+    """Its version tells what is left of it; who is gone by then as of something older is gone as of this."""
+    plain.bring(row("a", 2, 20), row("b", 2, 20))
+    reviewed = plain.review(tombstone("a", 4), row("b", 3, 30))
+    plain.bring(meanwhile)
+    counts = plain.publish(reviewed).counts
+    assert counts == {Outcome.CHANGED: 1} | ({outcome: 1} if outcome else {})
+    assert prices(plain) == {"b": 30} | left
+    assert plain.ledger_of("a")["source_version"] == max(4, meanwhile["rev"])
+
+
+@pytest.mark.parametrize("since", [4, 3])
+def test_what_came_back_meanwhile_is_asked_about(plain: Table, since: int) -> None:
+    """Neither is a row of the same version deleted unasked, nor one whose deletion nobody saw at review."""
+    plain.bring(row("a", 2, 20))
+    if since < 4:
+        plain.bring(tombstone("a", 2))
+    reviewed = plain.review(tombstone("a", 4), row("b", 1, 10))
+    plain.bring(row("a", since, 30))
+    with pytest.raises(LedgerMoved):
+        plain.publish(reviewed)
+    assert prices(plain) == {"a": 30}
+
+
+def test_without_versions_the_last_word_counts(database: ConnectionInfo) -> None:
+    """Rows and tombstones as they come; but not what was reviewed before the other was published."""
+    with closing(Table(database, spec(versioned=False))) as table:
+        table.bring(row("a", 9, 90))
+        table.bring(tombstone("a", 1))
+        assert prices(table) == {}
+        table.bring(row("a", 0, 10))
+        reviewed = table.review(tombstone("a", 1))
+        table.bring(row("a", 0, 20))
+        with pytest.raises(LedgerMoved):
+            table.publish(reviewed)
+        assert prices(table) == {"a": 20}
+
+
+def test_artifacts_of_an_older_release_are_rows(plain: Table) -> None:
+    """What it has stored can still be reviewed and published."""
+    old = write_parquet(read_parquet(plain.review(row("a", 1, 10)).rows).drop_columns([rows.DELETED]))
+    plain.publish(plain.review_rows(old))
+    assert prices(plain) == {"a": 10}
