@@ -10,6 +10,7 @@ from rich.console import Console
 from sluice.cli.boundary import bounded
 from sluice.cli.commands.review import os_user
 from sluice.cli.commands.run import ask_airflow, run_here
+from sluice.cli.commands.triage import triage
 from sluice.cli.output import numeral, pairs, printable, spell, table, write_exactly
 from sluice.cli.session import AsJson, Session, session_of
 from sluice.errors import NotFound, UsageInvalid
@@ -188,6 +189,9 @@ def discard(
             return
         discarded = services.letter_desk.discard(sync, chosen, os_user(), reason)
     output.result({"sync": sync, "discarded": discarded}, lambda console: console.print(f"{discarded:,} objects are given up"))
+
+
+dlq.command()(bounded(triage))
 
 
 @dataclass(frozen=True)
