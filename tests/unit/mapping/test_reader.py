@@ -150,11 +150,34 @@ EVERY_KIND = reader(
     ("g", "json"),
     ("z", "timestamptz"),
 )
+OF_EVERY_ORIGIN = Reader(
+    [
+        FieldSpec.model_validate({"name": f"f{number}", **field})
+        for number, field in enumerate(
+            [
+                {"type": "integer", "path": "a[0].b", "minimum": 0, "default": 7},
+                {"type": "numeric", "path": "a[1]"},
+                {"type": "text[]", "path": "a[*].b", "min_length": 1},
+                {"type": "json", "path": "a[*].c[*]"},
+                {"type": "text", "coalesce": ["b", "c.d"], "lower": True, "max_length": 3},
+                {"type": "numeric(5,2)", "concat": ["c.d", {"text": "."}, "b"]},
+                {"type": "date", "path": "d", "format": "%Y-%m-%d", "allowed": ["2024-01-01"]},
+                {"type": "timestamptz", "path": "d", "zone": "Europe/Berlin"},
+                {"type": "boolean", "constant": False},
+                {"type": "json", "rest": True},
+            ]
+        )
+    ]
+)
 VALUES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3) | st.just("2024-01-01")
-RECORDS = st.recursive(VALUES, lambda inner: st.dictionaries(st.sampled_from("abcdefgz"), inner, max_size=4), max_leaves=8)
+RECORDS = st.recursive(
+    VALUES,
+    lambda inner: st.dictionaries(st.sampled_from("abcdefgz"), inner, max_size=4) | st.lists(inner, max_size=3),
+    max_leaves=8,
+)
 
 
-@given(record=RECORDS, a_reader=st.sampled_from([NESTED, EVERY_KIND]))
+@given(record=RECORDS, a_reader=st.sampled_from([NESTED, EVERY_KIND, OF_EVERY_ORIGIN]))
 @settings(deadline=None, max_examples=400)
 def test_fast_never_takes_what_careful_refuses(record: Any, a_reader: Reader) -> None:
     """Whatever arrives, the fast way either yields what the careful way yields, or leaves it to that."""
