@@ -46,6 +46,7 @@ check: $(READY) ## linters, types, import floors, size and leftovers
 
 bench: $(READY) ## measure against what people use today (ARGS="--hotels 1000000 --rounds 1")
 	@$(BIN)/python bench/peers.py $(ARGS)
+	@$(BIN)/python bench/expectations.py
 
 lock: $(READY) ## pin the newest versions that pyproject.toml allows
 	@$(BIN)/uv pip compile pyproject.toml --quiet --upgrade --extra local --extra expectations --group dev --universal --python-version 3.11 \

@@ -1,7 +1,8 @@
 """A table of every type, driven the way a run drives it: JSON objects in; what a review finds, and publications, out."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, Final
 
@@ -16,7 +17,7 @@ from sluice.model.base import ShardKey, Token
 from sluice.model.evidence import FieldChange, ObjectSample, Profile
 from sluice.model.lifecycle import Verdict
 from sluice.model.spec import SyncSpec
-from sluice.ports import ConnectionInfo, DiffCounts, DiffScope
+from sluice.ports import ConnectionInfo, DiffCounts, DiffScope, Expecting
 from tests.support.nouns import a_pointer, a_review, a_run
 
 SHARD = ShardKey("all")
@@ -107,6 +108,18 @@ class Market:
             for shard, seq in inspecting.needed():
                 inspecting.load_rows(shard, seq, chunks[seq])
             return Looked(diff, counts, inspecting.differences(), inspecting.profile(baseline))
+
+    @contextmanager
+    def expecting(self, chunk: bytes, patience: timedelta = timedelta(minutes=1)) -> Iterator[Expecting]:
+        """Compare a rows artifact, and yield what the table would be by that."""
+        with self._target.diffing() as diffing:
+            diffing.stage(SHARD, 0, chunk)
+            diffing.compare(DiffScope(complete=False, transformer_version=1))
+            expecting = diffing.expecting(TYPES, patience, lambda: None)
+            for shard, seq in expecting.needed():
+                expecting.load_rows(shard, seq, chunk)
+            expecting.complete()
+            yield expecting
 
     def bring(self, *chunks: bytes, complete: bool = False, baseline: Profile | None = None) -> Looked:
         """Compare and publish these rows artifacts."""

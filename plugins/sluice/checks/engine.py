@@ -5,8 +5,11 @@ commits nor ends anything of it; a statement of its that fails takes nothing els
 network and no telemetry; its progress bars, warnings and logs are off.
 """
 
+import importlib
 import logging
 import os
+import re
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,26 +25,54 @@ from sluice.model.quality import SuiteExpectation
 
 _FEW: Final = {"result_format": "SUMMARY", "partial_unexpected_count": 0}
 """Counts alone: to look for rows that offend where there are none costs another pass over all."""
+_OF_POSTGRES: Final = re.compile(r"\(psycopg\.errors\.\w+\)")
 _LOGGERS: Final = ("great_expectations", "py.warnings")
 
 
-class NotInstalled(Exception):
-    """Great Expectations is not installed here."""
+class NotUsable(Exception):
+    """Great Expectations is not installed here, or is not as it is known."""
+
+
+class Library:
+    """The library as it is loaded, beside whatever else is done meanwhile: most of that is for the database to do."""
+
+    def __init__(self) -> None:
+        """Begin to load it."""
+        os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
+        self._seconds = 0.0
+        self._error: Exception | None = None
+        self._thread = threading.Thread(target=self._load, name="sluice-great-expectations", daemon=True)
+        self._thread.start()
+
+    def loaded(self) -> float:
+        """Wait for its end, and return how long it took; raise `NotUsable` if that failed."""
+        self._thread.join()
+        if self._error is not None:
+            raise _not_usable(self._error) from self._error
+        return self._seconds
+
+    def _load(self) -> None:
+        began = time.monotonic()
+        try:
+            importlib.import_module("great_expectations")
+        except Exception as error:  # noqa: BLE001 - of all that it loads, anything may be wrong
+            self._error = error
+        self._seconds = time.monotonic() - began
 
 
 class Engine:
     """The library, looking at one table of one connection."""
 
-    def __init__(self, connection: psycopg.Connection[Any], table: str, moved: Callable[[], object]) -> None:
-        """Import the library; raise `NotInstalled` if it is not there. After each statement of its, `moved` is called."""
-        began = time.monotonic()
-        os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
+    def __init__(
+        self, connection: psycopg.Connection[Any], table: str, moved: Callable[[], object], library: "Library"
+    ) -> None:
+        """Look at a table. After each statement of the library's, `moved` is called; raises `NotUsable` if it cannot be had."""
+        self.import_seconds = library.loaded()
         try:
             with _silence():
                 self._open(_Guest(connection, moved), table)
-        except ImportError as error:
-            raise NotInstalled(f"Great Expectations cannot be imported: {error}") from error
-        self.import_seconds = time.monotonic() - began
+        except Exception as error:
+            raise _not_usable(error) from error
 
     def _open(self, guest: "_Guest", table: str) -> None:
         import great_expectations
@@ -85,6 +116,10 @@ class Engine:
         return [found.get(each.id, Answer(success=False, figures={}, trouble="there is no answer")) for each in asked]
 
 
+def _not_usable(error: Exception) -> NotUsable:
+    return NotUsable(f"Great Expectations cannot be used here: {type(error).__name__}: {_line(str(error))}")
+
+
 def _answer(result: Any) -> Answer:
     trouble = _raised(result.exception_info or {})
     return Answer(success=bool(result.success), figures=dict(result.result or {}), trouble=trouble)
@@ -98,8 +133,9 @@ def _raised(info: Mapping[str, Any]) -> str | None:
 
 
 def _line(message: str) -> str:
-    """Return a message in one short line, without the statement that SQLAlchemy puts behind it."""
-    return cut(" ".join(message.partition("[SQL:")[0].split())) or "it gives no reason"
+    """Return a message in one short line, of Postgres's errors without what SQLAlchemy and the library put around them."""
+    said = _OF_POSTGRES.split(message, maxsplit=1)[-1].partition("[SQL:")[0]
+    return cut(" ".join(said.split())) or "it gives no reason"
 
 
 class _Guest:

@@ -81,8 +81,8 @@ def _reasons(results: Sequence[ExpectationResult]) -> Iterator[str]:
         elif result.met is Met.FAILED and result.on_failure is OnFailure.BLOCK:
             yield f"{result.label} is not met: {told(result)}"
         elif result.met is Met.FAILED and result.arriving:
-            left = f"{result.arriving:,} objects that come in still do not meet it"
-            yield f"{result.label} is not met, though {result.rejected:,} objects were rejected for it: {left}"
+            left = f"{result.arriving:,} that come in still do not"
+            yield f"{result.label} is not met: {result.rejected:,} objects were rejected for it, and {left}"
 
 
 def told(result: ExpectationResult) -> str:

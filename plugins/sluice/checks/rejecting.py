@@ -10,6 +10,8 @@ _NUMBERS: Final = frozenset({TypeName.INTEGER, TypeName.BIGINT, TypeName.NUMERIC
 _TIMES: Final = frozenset({TypeName.DATE, TypeName.TIMESTAMPTZ})
 _TEXTS: Final = frozenset({TypeName.TEXT})
 _SINGLE: Final = _NUMBERS | _TIMES | _TEXTS | {TypeName.BOOLEAN, TypeName.UUID}
+_LISTED: Final = _NUMBERS | _TEXTS | {TypeName.BOOLEAN}
+"""What the library can compare with a list: it takes what is written in one for what it looks like."""
 _ALL: Final = frozenset(TypeName)
 
 
@@ -38,8 +40,8 @@ class Kind:
 
 REJECTING: Final[Mapping[str, Kind]] = {
     "expect_column_values_to_not_be_null": Kind(_ALL),
-    "expect_column_values_to_be_in_set": Kind(_SINGLE, needs=("value_set",)),
-    "expect_column_values_to_not_be_in_set": Kind(_SINGLE, needs=("value_set",)),
+    "expect_column_values_to_be_in_set": Kind(_LISTED, needs=("value_set",)),
+    "expect_column_values_to_not_be_in_set": Kind(_LISTED, needs=("value_set",)),
     "expect_column_values_to_be_between": Kind(
         _NUMBERS | _TIMES, needs=("min_value", "max_value"), takes=("strict_min", "strict_max")
     ),

@@ -19,7 +19,7 @@ from sluice.adapters.targets.names import listed, type_sql
 from sluice.adapters.targets.offending import offends, shown
 from sluice.adapters.targets.standing import Standing
 from sluice.adapters.targets.table import TargetTable
-from sluice.checks.engine import Engine, NotInstalled
+from sluice.checks.engine import Engine, Library, NotUsable
 from sluice.checks.expectations import found, not_checked, told_apart
 from sluice.checks.rejecting import REJECTING
 from sluice.model import rows
@@ -52,6 +52,7 @@ class PostgresExpecting:
         self._read = [field for field in table.fields if field.name in columns]
         self._patience = patience
         self._moved = moved
+        self._library = Library()
         self._engine: Engine | None = None
         self._rows = 0
         table.spell_alike(cursor)
@@ -84,7 +85,7 @@ class PostgresExpecting:
         """Return what is found of some expectations, which are checked together."""
         try:
             engine = self._opened()
-        except NotInstalled as error:
+        except NotUsable as error:
             return [not_checked(each, str(error)) for each in expectations]
         with self._bounded():
             answers = engine.answers(expectations)
@@ -132,7 +133,7 @@ class PostgresExpecting:
 
     def _opened(self) -> Engine:
         if self._engine is None:
-            self._engine = Engine(self._cursor.connection, _VIEW, self._moved)
+            self._engine = Engine(self._cursor.connection, _VIEW, self._moved, self._library)
         return self._engine
 
     def _counted(self) -> int:
