@@ -3,12 +3,13 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import typer
 
+from sluice.cli.aside import aside
 from sluice.cli.connections import CliConnections
 from sluice.cli.output import Output
 from sluice.cli.project import find_project, load_environment, project_settings
@@ -54,7 +55,7 @@ class Session:
         from sluice.wiring import open_services
 
         with open_services(self.settings(), self.connections()) as services:
-            yield services
+            yield replace(services, transform=lambda spec, shard: aside(services.transform(spec, shard)))
 
 
 def _take_from_stack() -> None:

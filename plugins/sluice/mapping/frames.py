@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from sluice.mapping.exact import exact_type
+from sluice.mapping.exact import ExactType, exact_type
 from sluice.mapping.narrowing import Unusable
 from sluice.mapping.reading import Outcome
 from sluice.mapping.returned import exact_value
@@ -65,12 +65,14 @@ class TypedFrames:
     def _column(self, column: int, rows: Sequence[Row]) -> Any:
         import pandas as pd
 
+        kind, arrow = self._kinds[column], self._types[column]
         values = [_stored(row[column]) for row in rows]
-        arrow = self._types[column]
+        if kind.item is not None:
+            values = pa.array(values, kind.arrow).to_pylist()
+        if _is_wide(kind.item or kind):
+            values = [_as_decimals(value) for value in values]
         if arrow is None:
-            return pd.array([None if value is None else Decimal(value) for value in values], dtype=object)
-        if pa.types.is_decimal256(arrow):
-            values = [None if value is None else Decimal(value) for value in values]
+            return pd.Series(values, dtype=object).array
         return pd.arrays.ArrowExtensionArray(pa.array(values, arrow))
 
     def _returned(
@@ -94,7 +96,7 @@ class TypedFrames:
 
         arrow = self._types[column]
         # -0.0 equals 0.0, so that floats are looked at one by one.
-        if arrow is None or not isinstance(series.dtype, pd.ArrowDtype) or "double" in str(arrow):
+        if arrow is None or not isinstance(series.dtype, pd.ArrowDtype) or pa.types.is_floating(arrow):
             return False
         sent = pd.Series(self._column(column, [rows[place] for place in places]))
         return bool(series.dtype.pyarrow_dtype == arrow and _arrow(series).equals(_arrow(sent)))
@@ -148,12 +150,28 @@ def _arrow(column: Any) -> pa.ChunkedArray:
     return found if isinstance(found, pa.ChunkedArray) else pa.chunked_array([found])
 
 
+def _is_wide(kind: ExactType) -> bool:
+    """Whether values are numbers that are stored as text."""
+    return kind.name.startswith(TypeName.NUMERIC) and pa.types.is_string(kind.arrow)
+
+
+def _as_decimals(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_as_decimals(item) for item in value]
+    return None if value is None else Decimal(value)
+
+
 def _stored(value: Any) -> Any:
     return value[0] if type(value) is tuple else value
 
 
 def _shown_as(field: FieldSpec) -> pa.DataType | None:
-    """Return the type of a field's column; None: Python's own `Decimal`, since Arrow has none of so many digits."""
+    """Return the type of a field's column; None: Python's own values.
+
+    Arrow has no numbers of so many digits; and of its lists pandas makes floats where null is among the items.
+    """
+    if field.type.item is not None:
+        return None
     if field.type.name is not TypeName.NUMERIC:
         return exact_type(field.type).arrow
     precision, scale = field.type.precision or _DECIMAL256_DIGITS + 1, field.type.scale or 0

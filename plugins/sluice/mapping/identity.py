@@ -73,9 +73,10 @@ class Identity:
             is_gone=self._gone is not None and values[self._gone] is True,
         )
 
-    def read(self, record: bytes) -> list[Any]:
+    def read(self, record: Raw) -> list[Any]:
         """Return the values of the identity's fields in a record, null where they cannot be read."""
-        return self._reader.examine(record)[0]
+        values = outcome(self._reader, record, is_dubious=False)
+        return self._reader.examine(bytes(record))[0] if isinstance(values, tuple) else values
 
     def problems(self, raw: Raw) -> tuple[ObjectKey | None, list[Problem]]:
         """Return the key of a record that has to be rejected, if it can be read, and all that is wrong with the record."""

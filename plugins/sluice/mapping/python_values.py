@@ -4,7 +4,7 @@ Nothing is written that is only near to the value: what is no plain value of JSO
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 from math import isfinite, isnan
@@ -104,57 +104,55 @@ def instant_text(value: datetime) -> str:
 def token(value: Any) -> str:
     """Return a value as JSON; null for None."""
     try:
-        return "".join(_parts(value))
+        return _token(value)
     except RecursionError:
         raise Violation(OUT_OF_RANGE, "nested too deeply") from None
 
 
-def _parts(value: Any) -> Iterator[str]:
-    value = plain(value)
-    if isinstance(value, Mapping):
-        yield "{"
-        for place, (key, part) in enumerate(value.items()):
-            if not isinstance(key, str):
-                raise Violation(TYPE, f"{named(key)} is no key of a JSON object")
-            yield f"{',' if place else ''}{_string(key)}:"
-            yield from _parts(part)
-        yield "}"
-    elif _is_list(value):
-        yield "["
-        for place, part in enumerate(value):
-            yield "," if place else ""
-            yield from _parts(part)
-        yield "]"
-    else:
-        yield _scalar(value)
+def _token(value: Any) -> str:
+    write = _WRITERS.get(type(value))
+    return _other(value) if write is None else write(value)
 
 
-def _is_list(value: Any) -> bool:
+def _list(values: Iterable[Any]) -> str:
+    return f"[{','.join(map(_token, values))}]"
+
+
+def _object(value: Mapping[Any, Any]) -> str:
+    return f"{{{','.join(f'{_key(key)}:{_token(part)}' for key, part in value.items())}}}"
+
+
+def _key(key: Any) -> str:
+    if not isinstance(key, str):
+        raise Violation(TYPE, f"{named(key)} is no key of a JSON object")
+    return _string(key)
+
+
+def _other(given: Any) -> str:  # noqa: C901, PLR0911  one case for each type
+    """Return a value as JSON whose type is not one of those that JSON itself comes to."""
     import numpy as np
 
-    return isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim > 0)
-
-
-def _scalar(value: Any) -> str:  # noqa: PLR0911  one case for each type
+    value = plain(given)
     if is_nan(value):
         raise Violation(OUT_OF_RANGE, f"{value} is no value of JSON's, and not null: null is None")
     match value:
-        case None:
-            return "null"
-        case bool():
-            return "true" if value else "false"
-        case str():
-            return _string(value)
-        case int():
-            return integer_text(value)
         case float():
             return whole_text(value) or repr(float(value))
         case Decimal():
-            return getattr(value, "text", None) or decimal_text(value)
+            return decimal_text(value)
         case datetime():
             return _string(_datetime(value).isoformat())
         case date() | UUID():
             return _string(str(value))
+        case Mapping():
+            return _object(value)
+        case tuple():
+            return _list(value)
+        case np.ndarray() if value.ndim:
+            return _list(value)
+    for kind in (bool, str, int, list, type(None)):
+        if isinstance(value, kind):
+            return _WRITERS[kind](value)
     raise Violation(TYPE, f"{named(value)} is no value of JSON's")
 
 
@@ -177,3 +175,15 @@ def _string(text: str) -> str:
         return _ENCODE(text).decode()
     except UnicodeEncodeError:
         return json.dumps(text)
+
+
+_WRITERS: Final[Mapping[type, Callable[[Any], str]]] = {
+    str: _string,
+    int: integer_text,
+    bool: lambda value: "true" if value else "false",
+    type(None): lambda _: "null",
+    Written: lambda value: value.text,
+    list: _list,
+    dict: _object,
+}
+"""For the types that JSON itself comes to."""

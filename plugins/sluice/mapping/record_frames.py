@@ -5,6 +5,7 @@ A frame has one column for each key that any record of the chunk has at its root
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
@@ -24,13 +25,15 @@ Record = Mapping[str, Any]
 
 _INTEGER_DIGITS: Final = 4_300
 """Python reads no longer int from text."""
+_MINUS_ZERO: Final = re.compile(rb"-0[,\]}\s]")
+"""The fast decoder reads this integer as 0."""
 _FAST: Final = msgspec.json.Decoder(dict[str, Any], float_hook=Written)
 
 
 def decoded(raw: Raw) -> Record:
     """Return a record with all its values, exactly. It is known to be an object."""
     text = bytes(raw)
-    if b"-0" not in text:
+    if _MINUS_ZERO.search(text) is None:
         try:
             return _FAST.decode(text)
         except (msgspec.MsgspecError, RecursionError):
@@ -78,11 +81,13 @@ def _written(value: Any, before: Record, name: str) -> str | None:
     """Return a value as JSON; None: the record does not have it. NaN is what was there only if that was nothing or null."""
     import pandas as pd
 
+    if isinstance(value, str | list | dict):
+        return token(value)
     if isinstance(value, Violation):
         raise value
     if value is pd.NA:
         return None
-    if is_nan(value) and before.get(name) is None:
+    if before.get(name) is None and is_nan(value):
         return "null" if name in before else None
     return token(value)
 

@@ -5,7 +5,7 @@ that version of it: key, version, deletion and watermark are as the record says,
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Raw
 
@@ -20,6 +20,9 @@ from sluice.mapping.rules import RowRules
 from sluice.mapping.violation import IDENTITY, Problem, shown
 from sluice.model.spec import SyncSpec
 from sluice.ports import TeamFunction
+
+_NUL: Final = rb"\u0000"
+"""A text that may hold a NUL has to be read with care."""
 
 Making = Callable[[Sequence[Identified]], Sequence[Outcome]]
 """Makes the rows of objects, in their order."""
@@ -56,7 +59,7 @@ class _Before:
 
     def _read(self, records: Sequence[Identified], written: Sequence[Raw | tuple[Problem, ...]]) -> list[Outcome]:
         sound = [raw for raw in written if not isinstance(raw, tuple)]
-        read = outcomes(self._reader, [(raw, True) for raw in sound])
+        read = outcomes(self._reader, [(raw, _NUL in bytes(raw)) for raw in sound])
         found: list[Outcome] = []
         for record, raw in zip(records, written, strict=True):
             if isinstance(raw, tuple):
@@ -112,7 +115,7 @@ class _IdentityCheck:
 
     def of_record(self, record: Identified, raw: Raw) -> tuple[Problem, ...]:
         """Return what differs between the identity of a record and that of another in its place."""
-        return self._differing(record.values, self._identity.read(bytes(raw)))
+        return self._differing(record.values, self._identity.read(raw))
 
     def _differing(self, before: Sequence[Any], after: Sequence[Any]) -> tuple[Problem, ...]:
         return tuple(

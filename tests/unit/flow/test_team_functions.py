@@ -1,0 +1,97 @@
+"""The team's function in the steps: admission asks for it, transforming, reviewing and trying call it."""
+
+from typing import Any
+
+import pytest
+
+from sluice.errors import SpecInvalid, TransformBroken
+from sluice.flow.transformer import transform
+from sluice.flow.trial import try_spec
+from sluice.model.lifecycle import ShardStatus
+from sluice.model.run import Mode
+from sluice.model.trial import TrialQuestion
+from tests.unit.flow.workshop import MAY, NORTH, RUN, Workshop, page, sync_spec
+from tests.unit.mapping.functions import Function
+
+SPEC = sync_spec(
+    fields=[{"name": "id", "type": "text"}, {"name": "updated_at", "type": "timestamptz"}, {"name": "name", "type": "text"}],
+    transform={"function": "transforms.hotels.enrich"},
+)
+
+
+def naming(frame: Any) -> Any:
+    """Give each hotel a name; one has none."""
+    if "nameless" in frame["id"].tolist():
+        raise KeyError("name")
+    return frame.assign(name=frame["id"].str.upper())
+
+
+def test_transforming_calls_it() -> None:
+    """What it fails for becomes a dead letter, and the others rows."""
+    workshop = Workshop(spec=SPEC, function=Function(naming))
+    workshop.equip()
+    workshop.begin(mode=Mode.FULL)
+    shard = workshop.bring_in(NORTH, ("a", MAY), ("nameless", MAY))
+    assert shard.status is ShardStatus.SUCCEEDED
+    (letter,) = workshop.memory.dead_letters
+    assert (letter.reject.key, letter.reject.error) == ("nameless", "function")
+
+
+def test_a_broken_function_fails_its_shard() -> None:
+    """For good: to try it again would help nobody."""
+
+    def broken(_: Any) -> Any:
+        raise AttributeError("nonsense")
+
+    workshop = Workshop(spec=SPEC, function=Function(broken))
+    workshop.equip()
+    workshop.begin(mode=Mode.FULL)
+    with pytest.raises(TransformBroken, match=r"hotels\.py:3: AttributeError: nonsense"):
+        workshop.bring_in(NORTH, *((f"h{number}", MAY) for number in range(40)))
+    failure = workshop.shard().failure
+    assert workshop.shard().status is ShardStatus.FAILED
+    assert failure is not None
+    assert failure.error == "TransformBroken"
+    assert workshop.memory.dead_letters == []
+    workshop.function = Function(naming)
+    assert transform(workshop.services, RUN, NORTH).status is ShardStatus.SUCCEEDED
+
+
+def test_edited_code_is_another_request() -> None:
+    """So that nobody is given the result of the old one."""
+    keys = set()
+    for digest in (1, 2, 1):
+        keys.add(Workshop(spec=SPEC, function=Function(naming, digest=digest)).admit(mode=Mode.FULL).request_key)
+    assert len(keys) == 2
+    assert Workshop(spec=sync_spec()).admit(mode=Mode.FULL).request_key not in keys
+
+
+def test_a_function_that_cannot_be_loaded_stops_admission() -> None:
+    """Nothing is fetched for it."""
+
+    class Lacking(Workshop):
+        @property
+        def services(self) -> Any:
+            """Fail to load it."""
+            from dataclasses import replace
+
+            def absent(*_: Any) -> Any:
+                raise SpecInvalid(["transform.function: transforms.hotels has no enrich"])
+
+            return replace(super().services, transform=absent)
+
+    workshop = Lacking(spec=SPEC)
+    with pytest.raises(SpecInvalid, match="has no enrich"):
+        workshop.admit(mode=Mode.FULL)
+    assert not workshop.memory.runs
+
+
+def test_trying_a_spec_calls_it() -> None:
+    """A person is shown what a run would publish, and no hint about fields that it makes."""
+    workshop = Workshop(spec=SPEC, function=Function(naming))
+    workshop.equip()
+    workshop.supply(page(1, ("a", MAY), ("nameless", MAY), is_last=True))
+    trial = try_spec(workshop.services, SPEC, TrialQuestion(mode=Mode.FULL, limit=5))
+    assert [row.values["name"] for row in trial.rows] == ["A"]
+    assert [(reject.key, reject.error) for reject in trial.rejects] == [("nameless", "function")]
+    assert trial.hints == ()
