@@ -116,4 +116,4 @@ class Identity:
         key = values[0] if self._is_plain and type(values[0]) is str else key_text(self._key_kinds, values)
         if len(key) * _UTF8_BYTES > _KEY_BYTES and len(key.encode()) > _KEY_BYTES:
             return None
-        return key
+        return ObjectKey(key)
