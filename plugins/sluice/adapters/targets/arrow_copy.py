@@ -1,7 +1,7 @@
 """Arrow tables through Postgres' COPY, as CSV that tells null from the empty string."""
 
 import io
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import psycopg
@@ -19,10 +19,10 @@ _BATCH_ROWS: Final = 16_384
 _BLOCK_BYTES: Final = 8_000_000
 
 
-def read_parquet(data: bytes) -> pa.Table:
-    """Return the table a Parquet artifact holds; raise `ArtifactCorrupt` if it is none."""
+def read_parquet(data: bytes, columns: Sequence[str] | None = None) -> pa.Table:
+    """Return what a Parquet artifact holds, of these columns those that it has; raise `ArtifactCorrupt` if it is none."""
     with readable():
-        return pq.read_table(pa.BufferReader(data))
+        return pq.ParquetFile(pa.BufferReader(data)).read(columns)
 
 
 def hex_column(hashes: pa.ChunkedArray) -> pa.Array:
@@ -41,11 +41,24 @@ def hex_column(hashes: pa.ChunkedArray) -> pa.Array:
 
 def copy_in(cursor: psycopg.Cursor[Any], table: sql.Identifier, rows: pa.Table) -> None:
     """Copy `rows` into the columns of the same names of a table."""
-    statement = sql.SQL("copy {} ({}) from stdin (format csv)").format(
-        table, sql.SQL(", ").join(map(sql.Identifier, rows.column_names))
-    )
+    _copy(cursor, table, rows.column_names, rows.to_batches(max_chunksize=_BATCH_ROWS))
+
+
+def copy_parquet_in(cursor: psycopg.Cursor[Any], table: sql.Identifier, data: bytes) -> None:
+    """Copy a Parquet artifact into the columns of the same names, less a `_` in front, of a table.
+
+    However many rows it has, few are in memory at a time. Raises `ArtifactCorrupt` if it is none.
+    """
+    with readable():
+        file = pq.ParquetFile(pa.BufferReader(data))
+        names = [name.removeprefix("_") for name in file.schema_arrow.names]
+        _copy(cursor, table, names, file.iter_batches(_BATCH_ROWS))
+
+
+def _copy(cursor: psycopg.Cursor[Any], table: sql.Identifier, names: Sequence[str], batches: Iterable[pa.RecordBatch]) -> None:
+    statement = sql.SQL("copy {} ({}) from stdin (format csv)").format(table, sql.SQL(", ").join(map(sql.Identifier, names)))
     with cursor.copy(statement) as copy:
-        for batch in rows.to_batches(max_chunksize=_BATCH_ROWS):
+        for batch in batches:
             sink = pa.BufferOutputStream()
             pa_csv.write_csv(_flat(batch), sink, _WRITING)
             copy.write(memoryview(sink.getvalue()))

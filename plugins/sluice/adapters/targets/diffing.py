@@ -56,7 +56,7 @@ class PostgresDiffing:
 
     def stage(self, shard: ShardKey, seq: int, data: bytes) -> None:
         """Copy keys, hashes and versions of one rows artifact into the staging area."""
-        table = read_parquet(data)
+        table = read_parquet(data, rows.ROW_COLUMNS)
         count = table.num_rows
         copy_in(
             self._cursor,

@@ -56,7 +56,7 @@ class PostgresInspecting:
         places = self._cursor.execute(_SQL["places"], {"shard": shard, "seq": seq}).fetchone()
         if places is None:
             return
-        table = read_parquet(data)
+        table = read_parquet(data, [rows.KEY, *(field.name for field in self._fields)])
         if self._sampling.is_sample:
             self._profiling.note_extremes(table, pa.array(places["coming_in"], pa.int32()))
         looked_at = table.take(pa.array(places["looked_at"], pa.int32()))

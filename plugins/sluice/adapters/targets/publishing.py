@@ -10,7 +10,7 @@ from psycopg.types.json import Jsonb
 
 from sluice.adapters.ledger.store import publication_from_row, publication_of
 from sluice.adapters.queries import Queries
-from sluice.adapters.targets.arrow_copy import copy_in, copy_to_parquet, read_parquet
+from sluice.adapters.targets.arrow_copy import copy_in, copy_parquet_in, copy_to_parquet, read_parquet
 from sluice.adapters.targets.refusals import taking_rows
 from sluice.adapters.targets.rolling_back import PostgresRollingBack
 from sluice.adapters.targets.table import TargetTable
@@ -73,14 +73,15 @@ class PostgresPublishing:
     def load_rows(self, shard: ShardKey, seq: int, data: bytes) -> None:
         """Load the rows of one rows artifact that the diff asks for; raise `ApprovalVoid` if they are not as reviewed."""
         wanted = self._run("wanted", shard=shard, seq=seq).fetchone() or {}
-        table, positions = read_parquet(data), wanted.get("positions") or []
+        names = [field.name for field in self._table.fields]
+        table, positions = read_parquet(data, [rows.KEY, rows.ROW_HASH, *names]), wanted.get("positions") or []
         if positions and positions[-1] >= table.num_rows:
             raise ApprovalVoid(f"the rows of shard {shard}, chunk {seq}, are not the ones that were reviewed")
         # All of a first load's rows are wanted, and need not be copied.
         table = table if len(positions) == table.num_rows else table.take(pa.array(positions, pa.int32()))
         _require_reviewed(table, wanted)
         self._loaded += table.num_rows
-        fields = {field.name: table[field.name] for field in self._table.fields}
+        fields = {name: table[name] for name in names}
         if self._fills_directly:
             with taking_rows(f"{self._table.schema}.{self._table.name}"):
                 copy_in(self._cursor, self._table.identifier, pa.table(fields))
@@ -144,12 +145,7 @@ class PostgresPublishing:
         self._run("create_approved")
         columns = sql.SQL(", ").join(sql.SQL("{} text").format(sql.Identifier(field.name)) for field in self._table.fields)
         self._cursor.execute(sql.SQL(_SQL["create_incoming"]).format(columns))
-        table = read_parquet(diff)
-        copy_in(
-            self._cursor,
-            sql.Identifier("approved"),
-            table.rename_columns([name.removeprefix("_") for name in table.column_names]),
-        )
+        copy_parquet_in(self._cursor, sql.Identifier("approved"), diff)
         self._run("index_approved")
 
     @property
