@@ -13,6 +13,7 @@ from tests.support.nouns import MINUTE, NOW, POLICY, a_pointer, a_reject, a_run,
 
 PARIS, ROME = ShardKey("paris"), ShardKey("rome")
 DONOR = RunId("run-1")
+HOUR = Window(start=NOW, end=NOW + timedelta(hours=1))
 
 
 def fetched(stores: Stores, name: RunId = DONOR, **changes: object) -> None:
@@ -78,18 +79,19 @@ def test_a_shard_that_has_lost_a_chunk_is_left_out(stores: Stores) -> None:
     assert stores.shards.adopt(replaying(stores), [DONOR], {}, NOW) == []
 
 
-def test_only_its_own_dead_letters_are_closed(stores: Stores) -> None:
+@pytest.mark.parametrize("changes", [{}, {"replays": None, "window": HOUR}], ids=["of a run", "of a window"])
+def test_only_its_own_dead_letters_are_closed(stores: Stores, changes: dict[str, object]) -> None:
     """What came right in old data may still be wrong in newer data."""
     fetched(stores)
     donor = stores.runs.get(DONOR)
     (paris, rome) = stores.shards.of(DONOR)
     paris, rome = (stores.shards.claim(DONOR, shard.key) for shard in (paris, rome))
     stores.dead_letters.record(donor, paris, [a_reject("h1")], "rejects-0")
-    younger = replaying(stores, "run-3", mode=Mode.FULL, replays=None)
+    younger = replaying(stores, "run-3", mode=Mode.FULL, replays=None, created_at=NOW + timedelta(hours=2))
     (shard,) = stores.shards.plan(younger, plans(PARIS), {})
     shard = stores.shards.claim(younger.id, shard.key)
     stores.dead_letters.record(younger, shard, [a_reject("h2", artifact="raw-9")], "rejects-0")
-    run = replaying(stores)
+    run = replaying(stores, **changes)
     assert stores.dead_letters.close(run, [ObjectKey("h1"), ObjectKey("h2")]) == 1
     (left,) = stores.dead_letters.open_for("hotels", 9)
     assert left.reject.key == "h2"

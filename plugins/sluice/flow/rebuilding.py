@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from sluice import log_events
 from sluice.errors import RedoNeeded, StateUnreadable
 from sluice.flow.pinned_spec import pinned_spec
-from sluice.flow.shard_plans import all_shards, question_of
+from sluice.flow.shard_plans import all_shards, by_version, question_of
 from sluice.model.artifact import ArtifactKind
 from sluice.model.base import ReviewId, RunId, ShardKey
 from sluice.model.run import Run
@@ -63,7 +63,8 @@ def _admitted(services: Services, run: RunId, error: StateUnreadable) -> Run:
 def _plan(services: Services, run: RunId, shard: ShardKey, error: StateUnreadable) -> ShardPlan:
     with rebuilding(services):
         stored = services.runs.get(run)
-    for plan in all_shards(services, pinned_spec(services, stored), question_of(services, stored)):
+    spec = pinned_spec(services, stored)
+    for plan in by_version(spec, all_shards(services, spec, question_of(services, stored))):
         if plan.key == shard:
             return plan
     raise StateUnreadable(f"{error.message}; nor does the pinned spec lead to it any more", **error.facts) from error

@@ -7,7 +7,7 @@ from typing import Any
 from sluice.model.artifact import ArtifactKind
 from sluice.model.base import ObjectKey, RunId
 from sluice.model.reject import Cause, DeadLetter, DeadLetterRest, DeadLetterStatus, Reject, Sighting, Standing
-from sluice.model.run import Run
+from sluice.model.run import Mode, Run
 from sluice.model.shard import Shard
 from tests.unit.fakes.memory import Memory
 
@@ -42,10 +42,14 @@ class MemoryDeadLetterStore:
     def close(self, run: Run, keys: Sequence[ObjectKey]) -> int:
         """Close the open dead letters of objects that came right."""
         self._memory.still_run(run.id, run.token)
-        return self._end(
-            run,
-            lambda letter: letter.reject.key in keys and (run.replays is None or letter.run in (run.replays, run.id)),
-        )
+        return self._end(run, lambda letter: letter.reject.key in keys and self._may_end(run, letter.run))
+
+    def _may_end(self, run: Run, met_by: RunId) -> bool:
+        """Whether a run tells of what another has met: a replay, whose data may be old, only of what it replays."""
+        if run.mode is not Mode.REPLAY or met_by in (run.id, run.replays):
+            return True
+        began = self._memory.runs[met_by].created_at
+        return run.window is not None and run.window.start <= began < run.window.end
 
     def close_absent(self, run: Run) -> int:
         """Close what the run has not met."""
@@ -77,7 +81,7 @@ class MemoryDeadLetterStore:
             if rest is None:
                 continue
             if rest.status is DeadLetterStatus.OPEN:
-                if run.replays is None or rest.run in (run.replays, run.id):
+                if self._may_end(run, rest.run):
                     self._take_out(rest, {stand.line})
             elif sighting.raw_hash == stand.raw_hash and sighting.line is not None:
                 self._give_up(sighting)

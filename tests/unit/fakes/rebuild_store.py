@@ -29,7 +29,8 @@ class MemoryRebuildStore:
             memory.take_flight(memory.run(run))
             if self._is_mended(("shard", plan.key)):
                 return
-            begun = {"params": plan.params, "status": ShardStatus.PENDING, "cursor": None, "exhausted": False, "failure": None}
+            planned = {"params": plan.params, "transformer_version": plan.transformer_version}
+            begun = {**planned, "status": ShardStatus.PENDING, "cursor": None, "exhausted": False, "failure": None}
             zero = {"chunks": 0, "pages": 0, "records": 0, "high_mark": None, "token": memory.next_token()}
             shard = memory.shards[run, plan.key]
             memory.shards[run, plan.key] = shard.model_copy(update={**begun, **zero, "epoch": shard.epoch + 1})

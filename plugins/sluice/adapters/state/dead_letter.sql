@@ -140,10 +140,10 @@ from met group by error, field, raw_artifact order by error, field, raw_artifact
 on conflict do nothing
 
 -- name: close
--- Close the open letters of objects that came right; a replay closes those alone that it or the run it replays has opened.
+-- Close the open letters of objects that came right; a replay closes those alone that it or a run it replays has opened.
 update sluice_state.dead_letter set status = 'closed', ended_at = now(), ended_by = %(run)s
 where sync = %(sync)s and status = 'open' and object_key = any(%(keys)s)
-    and (%(replays)s::text is null or run in (%(replays)s, %(run)s))
+    and (%(donors)s::text[] is null or run = any(%(donors)s) or run = %(run)s)
 
 -- name: close_absent
 -- Close the open letters of what a run that has seen all there is has not met: neither in a chunk of its own, nor of the run
@@ -206,12 +206,12 @@ copy standing (rest, line, identity, raw_hash) from stdin
 
 -- name: settle
 -- Take out of the rest what came again, be it right or wrong: what is wrong is counted where it came last.
--- A replay, whose data may be old, takes out what it or the run it replays has brought.
+-- A replay, whose data may be old, takes out what it or a run it replays has brought.
 with gone as (
     select standing.rest, range_agg(int4range(standing.line, standing.line + 1)) as lines
     from standing join (select distinct identity from seen) as seen using (identity)
     join sluice_state.dead_letter_rest as rest on rest.id = standing.rest and rest.status = 'open'
-        and (%(replays)s::text is null or rest.run in (%(replays)s, %(run)s))
+        and (%(donors)s::text[] is null or rest.run = any(%(donors)s) or rest.run = %(run)s)
     group by standing.rest
 ), left_over as (
     select rest.id, rest.lines - gone.lines as lines from gone join sluice_state.dead_letter_rest as rest on rest.id = gone.rest

@@ -15,6 +15,7 @@ from sluice.adapters.queries import Queries
 from sluice.adapters.state import flights
 from sluice.adapters.state.columns import storable
 from sluice.adapters.state.letter_rows import dead_letter_from_row, hash_bytes, rest_from_row
+from sluice.adapters.state.run_rows import donors_of
 from sluice.model.base import ObjectKey
 from sluice.model.reject import DeadLetter, DeadLetterRest, Reject, Sighting, Standing
 from sluice.model.run import Mode, Run
@@ -68,7 +69,8 @@ class PostgresDeadLetterStore:
         """Close the open dead letters of objects that came right; return how many there were."""
         with self._database.transaction() as connection:
             flights.still_run(connection, run.id, run.token)
-            facts = {"sync": run.sync, "run": run.id, "replays": run.replays, "keys": [storable(key) for key in keys]}
+            told = {"sync": run.sync, "run": run.id, "donors": donors_of(connection, run)}
+            facts = {**told, "keys": [storable(key) for key in keys]}
             return connection.execute(_SQL["close"], facts).rowcount
 
     def close_absent(self, run: Run) -> int:
@@ -86,8 +88,8 @@ class PostgresDeadLetterStore:
 
     def settle(self, run: Run, seen: Iterable[Sighting], standing: Iterable[Standing]) -> None:
         """Take out of the rest what was seen again; what was discarded of it stays so as long as its bytes do."""
-        facts = {"sync": run.sync, "run": run.id, "replays": run.replays}
         with self._database.transaction() as connection:
+            facts = {"sync": run.sync, "run": run.id, "donors": donors_of(connection, run)}
             connection.execute(_SQL["create_settling"])
             _copy(connection, "copy_seen", map(_seen, seen))
             _copy(connection, "copy_standing", map(_standing, standing))

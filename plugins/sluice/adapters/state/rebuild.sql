@@ -39,7 +39,8 @@ select * from sluice_state.shard where run = %(run)s and key = %(key)s for updat
 -- name: write_shard
 -- Make a shard's row one that can be read, to be begun again at once.
 update sluice_state.shard set
-    params = %(params)s, status = %(status)s, failure_error = null, failure_message = null, state_version = %(state_version)s
+    params = %(params)s, transformer_version = %(transformer_version)s, status = %(status)s, failure_error = null,
+    failure_message = null, state_version = %(state_version)s
 where run = %(run)s and key = %(key)s
 
 -- name: lock_review

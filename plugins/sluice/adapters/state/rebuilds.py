@@ -70,7 +70,8 @@ class PostgresRebuildStore:
                 raise NotFound(f"there is no shard {plan.key} of run {run}", run=run, shard=plan.key)
             if _unreadable(shard_from_row, row) is None:
                 return
-            facts = {**place, "params": Jsonb(plan.params), "status": status, "state_version": SHARD_STATE_VERSION}
+            planned = {"params": Jsonb(plan.params), "transformer_version": plan.transformer_version}
+            facts = {**place, **planned, "status": status, "state_version": SHARD_STATE_VERSION}
             connection.execute(_SQL["write_shard"], facts)
             redos.begin_again(connection, run, plan.key)
 

@@ -12,7 +12,7 @@ from sluice.adapters.state.versions import Row, Versioned
 from sluice.errors import NotFound
 from sluice.model.base import PublicationId, RunId, ShardKey, Token
 from sluice.model.lifecycle import RunStatus, Step
-from sluice.model.run import RUN_STATE_VERSION, Mode, Origin, Redrive, ReviewMode, Run, Window
+from sluice.model.run import RUN_STATE_VERSION, SYNC_MODES, Mode, Origin, Redrive, ReviewMode, Run, Window
 
 SQL: Final = Queries(__package__, "run.sql")
 """The statements about runs."""
@@ -66,6 +66,16 @@ def _that_may_undo(row: Row) -> Row:
 def _that_may_replay(row: Row) -> Row:
     """Version 3 knew no replays."""
     return {"replays": None, **row}
+
+
+def donors_of(connection: psycopg.Connection[DictRow], run: Run) -> list[RunId] | None:
+    """Return the runs whose raw data a replay maps again, oldest first; None for a run of another mode."""
+    if run.mode is not Mode.REPLAY:
+        return None
+    if run.replays is not None or run.window is None:
+        return [run.replays] if run.replays is not None else []
+    facts = {"sync": run.sync, "fetching": list(SYNC_MODES), "window_start": run.window.start, "window_end": run.window.end}
+    return [RunId(row["id"]) for row in connection.execute(SQL["fetched_within"], facts)]
 
 
 def _that_may_redrive(row: Row) -> Row:
