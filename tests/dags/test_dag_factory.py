@@ -107,6 +107,9 @@ def test_the_form(dag: Any) -> None:
     assert dag.params.dump() == {
         "mode": None,
         "replays": None,
+        "letters": [],
+        "cause": None,
+        "version": None,
         "window_start": None,
         "window_end": None,
         "shards": [],

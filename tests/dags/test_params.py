@@ -8,6 +8,7 @@ from airflow.sdk.exceptions import ParamValidationError
 from sluice.adapters.spec_files import SpecFiles
 from sluice.airflow_glue.params import params_form, run_request
 from sluice.errors import UsageInvalid
+from sluice.model.canary import CanarySpec
 from sluice.model.run import Mode, Origin, ReviewMode, RunRequest
 from sluice.model.scalars import parse_moment
 from sluice.model.spec import SyncSpec
@@ -72,7 +73,22 @@ def test_what_makes_no_sense_is_refused_by_name(spec: SyncSpec, params: dict[str
 def test_a_sync_that_cannot_increment_does_not_offer_it(spec: SyncSpec) -> None:
     """Without a watermark field the form has no such mode."""
     plain = spec.model_copy(update={"source": spec.source.model_copy(update={"watermark": None})})
-    assert params_form(plain)["mode"].schema["enum"] == [None, "full", "replay"]
+    assert params_form(plain)["mode"].schema["enum"] == [None, "full", "replay", "redrive"]
+
+
+def test_versions_can_be_picked(spec: SyncSpec) -> None:
+    """The spec's, and its canary's; what the form sends arrives."""
+    assert params_form(spec)["version"].schema["enum"] == [None, spec.version]
+    canary = CanarySpec.model_validate({"version": 7, "share": "10%"})
+    both = spec.model_copy(update={"canary": canary})
+    assert params_form(both)["version"].schema["enum"] == [None, spec.version, 7]
+    assert requested(both, version=7).version == 7
+
+
+def test_a_replay_of_a_window(spec: SyncSpec) -> None:
+    """It names no run."""
+    request = requested(spec, mode="replay", window_start=START, window_end=END)
+    assert (request.mode, request.replays, request.window is None) == (Mode.REPLAY, None, False)
 
 
 @pytest.mark.parametrize("moment", [None, START, END, "2026-01-31 23:59:59.123456-05:30", "2026-01-31T00:00:00.000Z"])
