@@ -22,7 +22,7 @@ _PATTERNS: Final = {
     STAGE_PATTERN: "has to begin with a lower-case letter and go on with lower-case letters, digits or -, at most 63 in all",
     DOTTED_PATTERN: "has to be keys joined by single dots, and have no quotes, backslashes or control signs",
     f"^$|{DOTTED_PATTERN}": "has to be keys joined by single dots, and have no quotes, backslashes or control signs, or empty",
-    CODE_PATTERN: "has to be a dotted path: module.Class",
+    CODE_PATTERN: "has to be a dotted path: module.name",
     HOST_PATTERN: "has to be a host, `name` or `name:port`, without scheme and path",
     PATH_PATTERN: "has to begin with / and hold no ?, # or control sign: parameters belong under query",
 }
