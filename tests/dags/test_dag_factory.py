@@ -7,9 +7,13 @@ import pytest
 
 from sluice.adapters.spec_files import SpecFiles
 from sluice.airflow_glue.shard_groups import spread
+from sluice.airflow_glue.spec_page import spec_page
 from sluice.cli.local.services import stage_pools
 from sluice.flow.pipeline import PIPELINE
 from sluice.model.base import ShardKey
+from sluice.model.canary import CanarySpec
+from sluice.model.stage import StagePolicy
+from tests.unit.flow.workshop import sync_spec
 
 
 @pytest.fixture
@@ -69,6 +73,13 @@ def test_what_the_spec_says_is_on_the_dag(dag: Any) -> None:
     assert "rejected 1%, seen at least 80%, drift 0.25; first load: " in dag.doc_md
     assert {task.retries for task in dag.tasks if task.task_id not in {"gate", "publish"}} == {0}
     assert {task.owner for task in dag.tasks} == {"sluice"}
+
+
+def test_the_page_of_a_dag_names_its_canary() -> None:
+    """By its version and its share."""
+    canary = CanarySpec.model_validate({"version": 2, "share": "2.50%"})
+    page = spec_page(sync_spec(canary=canary), StagePolicy())
+    assert "| stage | hotel-content, tenant default, version 1; version 2 for 2.5% of the shards |" in page
 
 
 def test_stages_differ_in_their_tasks(airflow_home: Path) -> None:

@@ -24,6 +24,7 @@ from sluice.model.run import Mode, Origin, Run, RunRequest
 from sluice.model.spec import SyncSpec
 from sluice.ports import ConnectionInfo
 from sluice.upkeep.compare import Asked, compare
+from tests.support.command_line import CommandLine
 from tests.support.ledgered import Table
 from tests.support.stall import SYNC, Stall, open_stall, price
 
@@ -172,6 +173,22 @@ def test_two_versions_are_compared_over_what_is_stored(stall: Stall) -> None:
     assert price_differs.samples[0] == (f"of {REGIONS[0]}", "1.00", "2.00")
     some = laid(stall, 2, 1, of=first.id, shards=(ShardKey(REGIONS[3]),), samples=1)
     assert (some.shards, some.objects, some.fields[0].samples) == (1, 2, ((f"of {REGIONS[3]}", "2.00", "1.00"),))
+
+
+def test_compare_as_a_person_calls_it(
+    stall: Stall, tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo
+) -> None:
+    """A table of what differs, or all of it as JSON; it ends with 0 though they differ, with 2 where it makes no sense."""
+    first = run(stall)
+    sluice = CommandLine(tmp_path, {"sluice_state": database, "sluice_target": database, "sluice_artifacts": artifacts})
+    told = sluice.ask("compare", "prices", "1", "2", "--of", first.id, "--shard", REGIONS[0], "--limit", "1")
+    assert (told["objects"], told["differing"], told["fields"][0]["samples"]) == (2, 1, [[f"of {REGIONS[0]}", "1.00", "2.00"]])
+    shown = sluice.call("compare", "prices", "1", "2")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    lines = [" ".join(line.split()) for line in shown.stdout.splitlines()]
+    assert f"differing {len(REGIONS)}" in lines
+    assert f"price {len(REGIONS)} of {REGIONS[0]} '1.00' '2.00'" in lines
+    assert sluice.ask("compare", "prices", "1", "1", code=2)["message"].startswith("version 1 would be compared with itself")
 
 
 def test_what_one_version_alone_rejects_is_told_with_why(stall: Stall, edit: Any) -> None:

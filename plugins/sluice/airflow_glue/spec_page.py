@@ -12,7 +12,7 @@ def spec_page(spec: SyncSpec, policy: StagePolicy) -> str:
     shards = "one, `all`" if spec.sharding is None else markdown_text(str(spec.sharding))
     review, limits = spec.review, spec.review.auto_approve
     facts = {
-        "stage": f"{spec.stage}, tenant {spec.tenant}, version {spec.version}",
+        "stage": f"{spec.stage}, tenant {spec.tenant}, version {spec.version}{_canary(spec)}",
         "source": f"{spec.source.kind}: {markdown_text(str(spec.source))}",
         "shards": shards,
         "incremental": _incremental(spec),
@@ -51,6 +51,12 @@ def spec_page(spec: SyncSpec, policy: StagePolicy) -> str:
             "and the run is reviewed and published again.",
         ]
     )
+
+
+def _canary(spec: SyncSpec) -> str:
+    if spec.canary is None:
+        return ""
+    return f"; version {spec.canary.version} for {(spec.canary.share * 100).normalize():f}% of the shards"
 
 
 def _incremental(spec: SyncSpec) -> str:

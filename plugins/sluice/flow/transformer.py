@@ -95,7 +95,13 @@ def _transform(services: Services, run: Run, shard: Shard, pulse: Heartbeat) -> 
         pulse.moved()
     # Without a watermark among the fields, the mark is what fetching has set: the state of the files.
     shard = services.shards.succeed(shard if order is None else shard.model_copy(update={"high_mark": mark}))
-    log.info(log_events.SHARD_TRANSFORMED, chunks=shard.chunks, records=shard.records, high_mark=shard.high_mark)
+    log.info(
+        log_events.SHARD_TRANSFORMED,
+        chunks=shard.chunks,
+        records=shard.records,
+        high_mark=shard.high_mark,
+        transformer_version=version,
+    )
     return shard
 
 

@@ -1,6 +1,7 @@
 """The account of a run, as people read it."""
 
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from sluice.model.base import PublicationId, ReviewId, ShardKey, Token
 from sluice.model.ledger import Outcome, Publication
 from sluice.model.lifecycle import RunStatus, ShardStatus, Step, Verdict
 from sluice.model.review import Choice, Decision, Figures
-from sluice.model.run import Failure, Mode
+from sluice.model.run import Failure, Mode, Window
 from sluice.model.shard import Shard
 from tests.support.nouns import NOW, a_review, a_run
 
@@ -100,6 +101,29 @@ def test_a_replay_says_what_it_maps_again(capsys: pytest.CaptureFixture[str]) ->
     """By the id of the run that has fetched it."""
     run = a_run("inline-2", mode=Mode.REPLAY, replays=RUN.id)
     assert re.search(r"^maps again +what run inline-1 has fetched *$", drawn(capsys, run=run), re.MULTILINE)
+
+
+def test_a_replay_of_a_window_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    """It names no run."""
+    window = Window(start=NOW, end=NOW + timedelta(days=1))
+    told = drawn(capsys, run=a_run("inline-2", mode=Mode.REPLAY, window=window))
+    assert re.search(r"^maps again +what all runs have fetched that were begun within *$", told, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("versions", "told"), [((None, None), "version 1"), ((1, 7), "version 1: 1 shards, version 7: 1 shards")]
+)
+def test_which_versions_make_its_shards(
+    capsys: pytest.CaptureFixture[str], versions: tuple[int | None, ...], told: str
+) -> None:
+    """One, or how many shards each of two."""
+    shards = [
+        Shard(
+            run=RUN.id, key=ShardKey(f"s{at}"), params={}, status=ShardStatus.PENDING, token=Token(0), transformer_version=made
+        )
+        for at, made in enumerate(versions)
+    ]
+    assert re.search(rf"^transformer +{told} *$", drawn(capsys, shards=shards), re.MULTILINE)
 
 
 def test_a_failed_shard_names_its_failure(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,8 @@ import pytest
 
 from sluice.cli.evidence import evidence_drawn
 from sluice.cli.output import Output
-from sluice.model.evidence import Evidence
+from sluice.model.evidence import Evidence, VersionCount
+from sluice.model.quality import Quality
 from tests.support.evidence import some_evidence
 from tests.support.nouns import a_review
 
@@ -28,6 +29,18 @@ def test_all_that_is_known_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert "changed: Ritz, and 1 more" in told
 
 
+def test_versions_are_laid_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
+    """How much each would change of what the table holds, new objects left out; nothing, where there is but one version."""
+    made = [
+        VersionCount(version=version, shards=shards, objects=110, created=10, changed=changed)
+        for version, shards, changed in ((2, 9, 5), (3, 1, 40))
+    ]
+    told = [" ".join(line.split()) for line in drawn(capsys, some_evidence(versions=tuple(made))).splitlines()]
+    assert "2 9 110 10 5 5.0%" in told
+    assert "3 1 110 10 40 40.0%" in told
+    assert "transformer" not in drawn(capsys, some_evidence())
+
+
 def test_null_is_told_from_a_text_that_reads_like_it(capsys: pytest.CaptureFixture[str]) -> None:
     """Texts stand in quotes."""
     (change,) = some_evidence().changes
@@ -48,7 +61,29 @@ def test_missing_evidence_is_told_as_missing(capsys: pytest.CaptureFixture[str])
 
 def test_nothing_to_tell_is_told_in_no_words(capsys: pytest.CaptureFixture[str]) -> None:
     """A review without changes, drift or shards has an empty account of them."""
-    assert (
-        drawn(capsys, some_evidence(changes=(), samples=(), drifts=(), shards=(), schema_changes=(), postdated=None)).strip()
-        == ""
+    nothing = {
+        "changes": (),
+        "samples": (),
+        "drifts": (),
+        "shards": (),
+        "schema_changes": (),
+        "postdated": None,
+        "quality": None,
+    }
+    assert drawn(capsys, some_evidence(**nothing)).strip() == ""
+
+
+def test_what_a_suite_found_is_told_with_its_cost(capsys: pytest.CaptureFixture[str]) -> None:
+    """What is not met says how far from it, what could not be checked says why; a suite that was not run says so."""
+    told = [" ".join(line.split()) for line in drawn(capsys, some_evidence("Ritz")).splitlines()]
+    kind = "expect_column_values_to_be_in_set(name)"
+    assert f"{kind} passed reject" in told
+    assert any(
+        line.startswith(f"{kind} failed reject 3 of 990 rows (0.3%) do not, for example 'Ritz' of Ritz") for line in told
     )
+    assert "expect_column_mean_to_be_between(name) failed warn found Ritz" in told
+    assert "expect_column_mean_to_be_between(name) not-checked block no Ritz" in told
+    assert "1,000 rows, 7.2 s, 5.5 s of them for loading Great Expectations 1.24.1" in told
+    skipped = drawn(capsys, some_evidence(quality=Quality(suite="hotels", not_run="nothing would change")))
+    assert "suite hotels not run: nothing would change" in skipped
+    assert "suite hotels could not be run: x" in drawn(capsys, some_evidence(quality=Quality(suite="hotels", trouble="x")))

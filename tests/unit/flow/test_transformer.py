@@ -315,7 +315,7 @@ def test_what_is_told() -> None:
     told = [
         *stored,
         {"event": "sluice.chunk_transformed", "chunk": 0, "objects": 1, "mapped": 1, "rejected": 1, "postdated": 0},
-        {"event": "sluice.shard_transformed", "chunks": 1, "records": 2, "high_mark": JUNE},
+        {"event": "sluice.shard_transformed", "chunks": 1, "records": 2, "high_mark": JUNE, "transformer_version": 1},
     ]
     assert logs == [{**event, "log_level": "info"} for event in told]
     assert get_contextvars() == {}
