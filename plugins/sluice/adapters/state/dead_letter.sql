@@ -17,6 +17,10 @@ create temporary table met (
 -- Take in many at once.
 copy met (line, identity, object_key, raw_hash, raw_artifact, raw_frame, raw_index, error, field, message) from stdin
 
+-- name: know_met
+-- Let the planner know how many there are.
+analyze met
+
 -- name: keep_last
 -- Of several rejects of one object the last stands, as its later delivery does.
 delete from met where line not in (select max(line) from met group by identity)
@@ -204,6 +208,11 @@ copy seen (identity, raw_hash, artifact, line, raw_artifact, raw_frame, raw_inde
 -- Take in many at once.
 copy standing (rest, line, identity, raw_hash) from stdin
 
+-- name: know_settling
+-- Let the planner know how many there are.
+analyze seen;
+analyze standing
+
 -- name: settle
 -- Take out of the rest what came again, be it right or wrong: what is wrong is counted where it came last.
 -- A replay, whose data may be old, takes out what it or a run it replays has brought.
@@ -233,13 +242,13 @@ where held.sync = %(sync)s and held.status = 'open'
 
 -- name: leave_given_up
 -- What was discarded among the rest stays so: it is no more among the rest that is open.
-with gone as (
-    select own.id, own.lines - range_agg(int4range(seen.line, seen.line + 1)) as lines
-    from seen
+with matched as materialized (
+    select seen.artifact, seen.line from seen
     join standing on standing.identity = seen.identity and standing.raw_hash = seen.raw_hash
     join sluice_state.dead_letter_rest as rest on rest.id = standing.rest and rest.status = 'discarded'
-    join sluice_state.dead_letter_rest as own on own.artifact = seen.artifact and own.status = 'open'
-        and own.lines @> seen.line
+), gone as (
+    select own.id, own.lines - range_agg(int4range(matched.line, matched.line + 1)) as lines
+    from matched join sluice_state.dead_letter_rest as own on own.artifact = matched.artifact and own.status = 'open'
     group by own.id, own.lines
 ), emptied as (
     delete from sluice_state.dead_letter_rest as own using gone where own.id = gone.id and isempty(gone.lines)

@@ -55,9 +55,9 @@ class PostgresDeadLetterStore:
             facts["delivered_at"] = _delivered_at(connection, run)
             connection.execute(_SQL["create_met"])
             _copy(connection, "copy_met", (_met(line, reject) for line, reject in enumerate(rejects)))
-            for query in ("hold_sync", "keep_last", "stay_discarded", "leave_discarded", "count_again", "leave_known"):
+            for query in ("know_met", "hold_sync", "keep_last", "stay_discarded", "leave_discarded", "count_again"):
                 connection.execute(_SQL[query], facts)
-            for query in ("leave_recorded", "open_letters", "leave_known", "note_rest"):
+            for query in ("leave_known", "leave_recorded", "open_letters", "leave_known", "note_rest"):
                 connection.execute(_SQL[query], facts)
 
     def open_keys(self, sync: str) -> set[ObjectKey]:
@@ -94,7 +94,7 @@ class PostgresDeadLetterStore:
             _copy(connection, "copy_seen", map(_seen, seen))
             _copy(connection, "copy_standing", map(_standing, standing))
             flights.still_run(connection, run.id, run.token)
-            for query in ("hold_sync", "settle", "give_up_again", "leave_given_up"):
+            for query in ("know_settling", "hold_sync", "settle", "give_up_again", "leave_given_up"):
                 connection.execute(_SQL[query], facts)
 
     def open_for(self, sync: str, limit: int) -> list[DeadLetter]:
