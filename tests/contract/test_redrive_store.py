@@ -1,0 +1,266 @@
+"""The contract of `RedriveStore` and `LetterDesk`, and of what `DeadLetterStore` keeps beyond the letters of a cause."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from sluice.errors import Fenced, NotFound
+from sluice.model.artifact import ArtifactKind
+from sluice.model.base import ObjectKey, ShardKey
+from sluice.model.lifecycle import Step
+from sluice.model.reject import Cause, DeadLetterStatus, RawAddress, Reject, Sighting, Standing
+from sluice.model.run import Mode, Redrive, Run
+from sluice.model.shard import Shard
+from tests.contract.conftest import MOST_LETTERS, Stores
+from tests.support.nouns import MINUTE, POLICY, a_pointer, a_reject, a_run, plans
+
+PARIS = ShardKey("paris")
+STARS = Cause(error="out-of-range", field="stars")
+ALL = Redrive()
+
+
+@pytest.fixture
+def run(stores: Stores) -> Run:
+    """A run."""
+    return stores.runs.open(a_run(), POLICY)
+
+
+@pytest.fixture
+def paris(stores: Stores, run: Run) -> Shard:
+    """A shard of the run that somebody works on."""
+    return claimed(stores, run)
+
+
+def claimed(stores: Stores, run: Run) -> Shard:
+    """Return the shard of a run, claimed."""
+    stores.shards.plan(run, plans(PARIS), {})
+    return stores.shards.claim(run.id, PARIS)
+
+
+def later(stores: Stores, name: str = "run-2", **changes: object) -> Run:
+    """Return another run."""
+    return stores.runs.open(a_run(name, request_key=name, **changes), POLICY)
+
+
+def hashed(key: str | None, frame: int = 0, raw: str = "0", artifact: str = "raw-0") -> Reject:
+    """Return a reject whose bytes have a hash."""
+    return a_reject(key, frame, artifact).model_copy(update={"raw_hash": raw * 32})
+
+
+def many(number: int, artifact: str = "raw-0") -> list[Reject]:
+    """Return so many rejects of one cause, each of an object of its own."""
+    return [a_reject(f"h{place}", place, artifact) for place in range(number)]
+
+
+def keys(stores: Stores) -> list[str | None]:
+    """Return the objects with an open letter."""
+    return sorted(str(letter.reject.key) for letter in stores.dead_letters.open_for("hotels", 99))
+
+
+def test_beyond_its_bound_a_cause_is_counted(stores: Stores, run: Run, paris: Shard) -> None:
+    """The first objects have letters, the others are lines of the artifact; recording them again changes nothing."""
+    other = a_reject("x", 9).model_copy(update={"field": "name"})
+    for _ in range(2):
+        stores.dead_letters.record(run, paris, [*many(5), other], "rejects-0")
+        assert keys(stores) == ["h0", "h1", "h2", "x"]
+        (rest,) = stores.dead_letters.rest("hotels")
+        assert (rest.cause, rest.objects, rest.lines) == (STARS, 2, ((MOST_LETTERS, 5),))
+        assert (rest.artifact, rest.raw_artifact, rest.run, rest.shard) == ("rejects-0", "raw-0", run.id, PARIS)
+    groups = stores.letter_desk.groups("hotels")
+    assert [(group.cause, group.objects, group.letters) for group in groups] == [
+        (STARS, 5, 3),
+        (Cause(error="out-of-range", field="name"), 1, 1),
+    ]
+    assert stores.letter_desk.groups("rates") == []
+
+
+def standing(stores: Stores, number: int, rejects: Sequence[Reject]) -> list[Standing]:
+    """Return where objects of the rest stand."""
+    rest = stores.dead_letters.rest("hotels")[number]
+    lines = [line for start, end in rest.lines for line in range(start, end)]
+    return [Standing(rest.id, line, rejects[line].identity, rejects[line].raw_hash) for line in lines]
+
+
+def test_what_comes_again_leaves_the_rest(stores: Stores, run: Run, paris: Shard) -> None:
+    """Right or wrong; once all have, nothing is left of it. Telling it twice changes nothing."""
+    stores.dead_letters.record(run, paris, many(6), "rejects-0")
+    stands = standing(stores, 0, many(6))
+    run = stores.runs.enter(run.id, Step.PUBLISH, MINUTE)
+    for _ in range(2):
+        stores.dead_letters.settle(run, [Sighting("key h4"), Sighting("key h0"), Sighting("key z")], stands)
+        assert stores.dead_letters.rest("hotels")[0].lines == ((3, 4), (5, 6))
+    stores.dead_letters.settle(run, [Sighting("key h3"), Sighting("key h5")], stands)
+    assert stores.dead_letters.rest("hotels") == []
+
+
+def test_a_replay_takes_out_of_the_rest_what_is_its_own(stores: Stores, run: Run, paris: Shard) -> None:
+    """Its data may be old."""
+    stores.dead_letters.record(run, paris, many(4), "rejects-0")
+    replay = later(stores, mode=Mode.REPLAY, replays="somebody")
+    stores.dead_letters.settle(replay, [Sighting("key h3")], standing(stores, 0, many(4)))
+    assert len(stores.dead_letters.rest("hotels")) == 1
+
+
+def test_who_has_lost_the_run_settles_nothing(stores: Stores, run: Run, paris: Shard) -> None:
+    """Nor does it close what was not met."""
+    stores.dead_letters.record(run, paris, many(4), "rejects-0")
+    stores.runs.enter(run.id, Step.PUBLISH, MINUTE)
+    for write in (
+        lambda: stores.dead_letters.settle(run, [Sighting("key h3")], standing(stores, 0, many(4))),
+        lambda: stores.dead_letters.close_absent(run),
+        lambda: stores.redrives.close(run, [PARIS], []),
+    ):
+        with pytest.raises(Fenced):
+            write()
+    assert stores.dead_letters.rest("hotels")[0].objects == 1
+
+
+def test_what_a_run_that_saw_all_has_not_met_is_closed(stores: Stores, run: Run, paris: Shard) -> None:
+    """What stands in chunks of its own is met, whoever has met it first."""
+    raw, rejects = (a_pointer(shard=PARIS, kind=kind) for kind in (ArtifactKind.RAW, ArtifactKind.REJECTS))
+    stores.dead_letters.record(run, paris, many(4), "elsewhere")
+    own = [a_reject(f"m{place}", place, raw.key).model_copy(update={"field": "name"}) for place in range(4)]
+    stores.dead_letters.record(run, paris, own, rejects.key)
+    whole = later(stores, created_at=a_run().created_at.replace(year=2100))
+    claimed(stores, whole)
+    for pointer in (raw, rejects):
+        stores.pointers.add(pointer.model_copy(update={"ref": pointer.ref.model_copy(update={"run": whole.id})}))
+    assert stores.dead_letters.close_absent(whole) == 3
+    assert (keys(stores), [rest.artifact for rest in stores.dead_letters.rest("hotels")]) == (["m0", "m1", "m2"], [rejects.key])
+    closed = stores.letter_desk.of_object("hotels", ObjectKey("h0"), 9)[0]
+    assert (closed.status, closed.ended_by, closed.reason) == (
+        DeadLetterStatus.CLOSED,
+        whole.id,
+        "a run that saw all there is did not meet it",
+    )
+
+
+def test_bytes_tell_objects_without_a_key_apart(stores: Stores, run: Run, paris: Shard) -> None:
+    """Delivered again, wherever they stand by then, they are one more attempt; other bytes are another letter."""
+    stores.dead_letters.record(run, paris, [hashed(None, raw="a"), hashed(None, 1, raw="b")], "rejects-0")
+    again = later(stores)
+    stores.dead_letters.record(again, claimed(stores, again), [hashed(None, 7, raw="a", artifact="raw-1")], "rejects-1")
+    found = {letter.reject.raw_hash: letter for letter in stores.dead_letters.open_for("hotels", 9)}
+    assert {raw: (letter.attempts, letter.run) for raw, letter in found.items()} == {
+        "a" * 32: (2, again.id),
+        "b" * 32: (1, run.id),
+    }
+    assert found["a" * 32].reject.address == RawAddress(artifact="raw-1", frame=7, index=2)
+
+
+def test_the_same_bytes_under_another_version_are_one_more_attempt(stores: Stores, run: Run, paris: Shard) -> None:
+    """The letter tells by which version, and what is wrong by that."""
+    stores.dead_letters.record(run, paris, [hashed("h1")], "rejects-0")
+    other = later(stores, transformer_version=2)
+    worse = hashed("h1").model_copy(update={"message": "name: missing"})
+    stores.dead_letters.record(other, claimed(stores, other), [worse], "rejects-1")
+    (letter,) = stores.dead_letters.open_for("hotels", 9)
+    assert (letter.attempts, letter.transformer_version, letter.reject.message) == (2, 2, "name: missing")
+
+
+def test_what_was_discarded_stays_so_with_the_same_bytes(stores: Stores, run: Run, paris: Shard) -> None:
+    """Who gave it up, why, and how often it has come since is kept; other bytes open a letter."""
+    stores.dead_letters.record(run, paris, [hashed("h1"), hashed(None, 1, "b")], "rejects-0")
+    assert stores.letter_desk.discard("hotels", ALL, "ada", "closed for good") == 2
+    again = later(stores)
+    shard = claimed(stores, again)
+    stores.dead_letters.record(again, shard, [hashed("h1", 5), hashed(None, 6, "b")], "rejects-1")
+    assert stores.dead_letters.open_for("hotels", 9) == []
+    given_up = stores.letter_desk.of_object("hotels", ObjectKey("h1"), 9)
+    assert [(x.status, x.attempts, x.ended_by, x.reason) for x in given_up] == [
+        (DeadLetterStatus.DISCARDED, 2, "ada", "closed for good")
+    ]
+    stores.dead_letters.record(again, shard, [hashed("h1", 7, "c")], "rejects-2")
+    assert keys(stores) == ["h1"]
+
+
+def test_what_was_discarded_of_the_rest_stays_so_too(stores: Stores, run: Run, paris: Shard) -> None:
+    """Its new letter, or its new line, goes the same way; with other bytes it stays."""
+    first = [hashed(f"h{place}", place, f"{place:x}") for place in range(6)]
+    stores.dead_letters.record(run, paris, first, "rejects-0")
+    assert stores.letter_desk.discard("hotels", Redrive(cause=str(STARS)), "ada", "nobody sells them") == 6
+    again = later(stores)
+    second = [hashed(f"h{place}", place, f"{place % 5:x}", "raw-1") for place in range(6)]
+    stores.dead_letters.record(again, claimed(stores, again), [second[3], second[5], *second], "rejects-1")
+    rejects = [second[3], second[5], *second]
+    seen = [Sighting(r.identity, r.raw_hash, "rejects-1", line, r.address) for line, r in enumerate(rejects)]
+    stores.dead_letters.settle(stores.runs.enter(again.id, Step.REVIEW, MINUTE), seen, standing(stores, 0, first))
+    assert keys(stores) == ["h5"]
+    assert [rest.status for rest in stores.dead_letters.rest("hotels")] == [DeadLetterStatus.DISCARDED]
+
+
+def test_selected_letters_by_shard_in_the_order_of_their_bytes(stores: Stores, run: Run, paris: Shard) -> None:
+    """By number, by cause or all, behind an address; and what tells one selection from another."""
+    stores.dead_letters.record(run, paris, [a_reject("b", 2), a_reject("a", 1, "raw-9"), a_reject("c", 0)], "rejects-0")
+    stores.dead_letters.record(run, paris, [a_reject(f"d{place}", place) for place in range(4)], "rejects-1")
+    redriving = later(stores, mode=Mode.REDRIVE, redrives=Redrive(cause=str(STARS)))
+    assert stores.redrives.shards("hotels", ALL) == {PARIS: 7}
+    found = stores.redrives.letters(redriving, PARIS, None, 9)
+    assert [letter.reject.key for letter in found] == ["c", "b", "a"]
+    behind = stores.redrives.letters(redriving, PARIS, found[0].reject.address, 1)
+    assert [letter.reject.key for letter in behind] == ["b"]
+    assert stores.redrives.letters(redriving, ShardKey("rome"), None, 9) == []
+    (rest,) = stores.redrives.rest(redriving, PARIS, 0)
+    assert rest.objects == 4
+    assert stores.redrives.rest(redriving, PARIS, rest.id) == []
+    chosen = Redrive(letters=(found[1].id,))
+    assert stores.redrives.shards("hotels", chosen) == {PARIS: 1}
+    assert [letter.reject.key for letter in stores.letter_desk.selected("hotels", chosen, 9)] == ["b"]
+    assert stores.redrives.shards("hotels", Redrive(cause="type:name")) == {}
+    assert (
+        stores.redrives.state("hotels", ALL) == stores.redrives.state("hotels", ALL) != stores.redrives.state("hotels", chosen)
+    )
+
+
+def test_what_a_redrive_takes_up_and_does_not_reject_is_closed(stores: Stores, run: Run, paris: Shard) -> None:
+    """With a key or without; what it rejects again is the same letter, and what it could not take up stays open."""
+    bad = [hashed("right"), hashed(None, 1, "b"), hashed("wrong", 2, "c"), *many(3, "raw-7")]
+    stores.dead_letters.record(run, paris, bad, "rejects-0")
+    redriving = later(stores, mode=Mode.REDRIVE, redrives=ALL)
+    shard = claimed(stores, redriving)
+    found = {letter.reject.key: letter for letter in stores.redrives.letters(redriving, PARIS, None, 9)}
+    stores.redrives.take_up(shard, {letter.id: letter.reject.raw_hash or "f" * 32 for letter in found.values()})
+    (rest,) = stores.redrives.rest(redriving, PARIS, 0)
+    stores.redrives.take_up_rest(shard, rest.id, [3, 5])
+    assert set(stores.redrives.taken(redriving.id).values()) == {run.created_at}
+    assert set(stores.redrives.taken(redriving.id)) == {"right", "wrong", None}
+    stores.dead_letters.record(redriving, shard, [hashed("wrong", 9, "c", "raw-1")], "rejects-1")
+    assert stores.redrives.close(redriving, [ShardKey("rome")], []) == 0
+    assert stores.redrives.close(redriving, [PARIS], [ObjectKey("right")]) == 2
+    (left,) = stores.dead_letters.open_for("hotels", 9)
+    assert (left.id, left.reject.key, left.attempts, left.redriven_by) == (found[ObjectKey("wrong")].id, "wrong", 2, None)
+    assert stores.dead_letters.rest("hotels")[0].lines == ((4, 5),)
+    closed = stores.letter_desk.get(found[ObjectKey("right")].id)
+    assert (closed.ended_by, closed.reason) == (redriving.id, "a later delivery of it was published")
+
+
+def test_letters_that_end_otherwise_are_overtaken(stores: Stores, run: Run, paris: Shard) -> None:
+    """They came right in another run, or a person gave them up, while a redrive had their bytes."""
+    stores.dead_letters.record(run, paris, [hashed("h1"), hashed("h2", 1), hashed("h3", 2)], "rejects-0")
+    redriving = later(stores, mode=Mode.REDRIVE, redrives=ALL)
+    shard = claimed(stores, redriving)
+    found = stores.redrives.letters(redriving, PARIS, None, 9)
+    stores.redrives.take_up(shard, {letter.id: "0" * 32 for letter in found})
+    assert stores.redrives.overtaken(redriving.id) == []
+    stores.dead_letters.close(run, [ObjectKey("h2")])
+    stores.letter_desk.discard("hotels", Redrive(letters=(found[0].id,)), "ada", "gone")
+    assert stores.redrives.overtaken(redriving.id) == ["h1", "h2"]
+    stores.redrives.close(redriving, [PARIS], [])
+    assert stores.redrives.overtaken(redriving.id) == ["h1", "h2"]
+
+
+def test_who_has_lost_the_shard_takes_up_nothing(stores: Stores, run: Run, paris: Shard) -> None:
+    """Its successor does."""
+    stores.dead_letters.record(run, paris, [a_reject("h1")], "rejects-0")
+    (letter,) = stores.dead_letters.open_for("hotels", 9)
+    stores.shards.claim(run.id, PARIS)
+    with pytest.raises(Fenced):
+        stores.redrives.take_up(paris, {letter.id: "0" * 32})
+    assert stores.letter_desk.get(letter.id).redriven_by is None
+
+
+def test_a_letter_that_is_not_there_is_named(stores: Stores) -> None:
+    """And an object without one has none."""
+    with pytest.raises(NotFound, match="there is no dead letter 7"):
+        stores.letter_desk.get(7)
+    assert stores.letter_desk.of_object("hotels", ObjectKey("h1"), 9) == []
