@@ -1,6 +1,7 @@
 """A suite held against a real table by the real library: what is rejected, blocked and told of it."""
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from sluice.adapters.suite_files import SuiteFiles
 from sluice.checks.rejecting import REJECTING
 from sluice.flow.packet import evidence_of, packet_of
 from sluice.model.ledger import Outcome
@@ -19,7 +21,8 @@ from sluice.model.quality import ExpectationResult, Met, Quality, SuiteExpectati
 from sluice.model.review import Choice
 from sluice.model.run import Run
 from sluice.ports import ConnectionInfo
-from tests.support.market import Market
+from tests.support.market import Market, market_spec
+from tests.support.servers import PROJECT
 from tests.support.stall import SYNC, Stall, open_stall, price
 
 Expectation = dict[str, Any]
@@ -229,6 +232,26 @@ def test_whoever_offends_is_found_for_every_kind_that_can_reject(database: Conne
     found = [[sample.key for sample in result.samples] for result in results]
     assert found == [keys for _, keys in OFFENDERS], [(result.label, result.why) for result in results]
     assert all(result.arriving == len(result.samples) == result.unexpected for result in results)
+
+
+def test_the_example_of_the_documentation_runs(database: ConnectionInfo, tmp_path: Path) -> None:
+    """It is sound, and finds what it is said to find."""
+    example = re.search(r"```yaml\n(.*?)```", (PROJECT / "docs/quality.md").read_text(), re.DOTALL)
+    assert example is not None
+    types = {"id": "text", "rooms": "integer", "website": "text"}
+    spec = market_spec(fields=[{"name": name, "type": kind} for name, kind in types.items()])
+    file = tmp_path / "include/expectations/hotels.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text(example[1])
+    suite, problems = SuiteFiles(tmp_path / "include").read("hotels", {field.name: field.type.name for field in spec.fields})
+    assert problems == []
+    assert suite is not None
+    hotels = [{"id": "a", "rooms": 0, "website": "https://a"}, {"id": "b", "rooms": 9, "website": "b"}, {"id": "c"}]
+    with closing(Market(database, spec)) as market, market.expecting(market.rows(hotels)) as expecting:
+        rooms, website, rows = expecting.check(suite.expectations)
+    assert (rooms.met, rooms.arriving, rooms.samples[0].key) == (Met.FAILED, 1, "a")
+    assert (website.met, website.evaluated, website.unexpected) == (Met.FAILED, 2, 1)
+    assert (rows.met, rows.observed) == (Met.FAILED, "3")
 
 
 def test_what_takes_too_long_has_not_been_checked(database: ConnectionInfo) -> None:

@@ -17,6 +17,7 @@ from sluice.model.evidence import (
     ValueChange,
 )
 from sluice.model.ledger import Outcome
+from sluice.model.quality import ExpectationResult, Met, Offender, OnFailure, Quality
 from sluice.model.rows import Postdated
 
 
@@ -39,9 +40,47 @@ def some_evidence(word: str = "Grand Hotel", field: str = "name", **changes: Any
         "shards": (ShardCount(shard=shard, objects=70, before=(90, 100, 95)), ShardCount(shard=shard, objects=3, before=())),
         "shards_in_all": 7,
         "postdated": Postdated(objects=3, key=key, value=word),
+        "quality": some_quality(word, field),
         "schema_changes": (f"comment on column {field} is '{word}' -- its description changed",),
     }
     return Evidence(**{**facts, **changes})
+
+
+def some_quality(word: str, field: str) -> Quality:
+    """Return what a suite may find, of each kind."""
+    failed = ExpectationResult(
+        type="expect_column_values_to_be_in_set",
+        columns=(field,),
+        kwargs=f'{{"value_set": ["{word}"]}}',
+        on_failure=OnFailure.REJECT,
+        met=Met.FAILED,
+        evaluated=990,
+        unexpected=3,
+        rejected=4,
+        arriving=1,
+        samples=(Offender(key=ObjectKey(word), value=word), Offender(value=None)),
+    )
+    whole = {
+        "type": "expect_column_mean_to_be_between",
+        "evaluated": None,
+        "unexpected": None,
+        "arriving": None,
+        "samples": (),
+        "rejected": 0,
+    }
+    return Quality(
+        suite="hotels",
+        engine="Great Expectations 1.24.1",
+        rows=1000,
+        results=(
+            failed.model_copy(update={"met": Met.PASSED, "unexpected": 0, "arriving": None, "samples": (), "rejected": 0}),
+            failed,
+            failed.model_copy(update={**whole, "observed": word, "on_failure": OnFailure.WARN}),
+            failed.model_copy(update={**whole, "met": Met.NOT_CHECKED, "why": f"no {word}", "on_failure": OnFailure.BLOCK}),
+        ),
+        seconds=7.25,
+        import_seconds=5.5,
+    )
 
 
 def some_profile(word: str, rows: tuple[int, ...]) -> Profile:

@@ -115,7 +115,7 @@ class Market:
         with self._target.diffing() as diffing:
             diffing.stage(SHARD, 0, chunk)
             diffing.compare(DiffScope(complete=False, transformer_version=1))
-            expecting = diffing.expecting(TYPES, patience, lambda: None)
+            expecting = diffing.expecting([field.name for field in self.spec.fields], patience, lambda: None)
             for shard, seq in expecting.needed():
                 expecting.load_rows(shard, seq, chunk)
             expecting.complete()

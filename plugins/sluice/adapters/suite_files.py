@@ -6,13 +6,13 @@ Great Expectations itself is not imported: whether an expectation can be checked
 import json
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from sluice.adapters.spec_problems import suggest
 from sluice.adapters.suite_rules import broken_rules
 from sluice.adapters.yaml_files import read_yaml, spelled, validated
+from sluice.adapters.yaml_positions import Problem
 from sluice.model.fields import TypeName
 from sluice.model.quality import Suite
 from sluice.model.sharding import NAME_PATTERN
@@ -45,10 +45,8 @@ class SuiteFiles:
             return None, []
         tree, problems = read_yaml(files[0])
         value = tree.value
-        if files[0].suffix == ".json" and not problems:
-            # Its escapes are not all YAML's.
-            with suppress(ValueError):
-                value = json.loads(files[0].read_bytes())
+        if files[0].suffix == ".json":
+            value, problems = _json(files[0], value, problems)
         suite: Suite | None = None
         if isinstance(value, dict):
             suite, wrong = validated(Suite, value, tree.texts)
@@ -61,3 +59,17 @@ class SuiteFiles:
         if not re.fullmatch(NAME_PATTERN, name):
             return []
         return [file for ending in _ENDINGS if (file := self._folder / f"{name}{ending}").is_file()]
+
+
+def _json(file: Path, value: Any, problems: list[Problem]) -> tuple[Any, list[Problem]]:
+    """Return what a file of JSON holds, and what is wrong with it; `value` and `problems` are what YAML makes of it."""
+    try:
+        found = json.loads(file.read_bytes())
+    except json.JSONDecodeError as error:
+        return None, [Problem((), f"not valid JSON: {error.msg[:1].lower()}{error.msg[1:]}", error.lineno)]
+    except ValueError as error:
+        return None, [Problem((), f"not valid JSON: {error}")]
+    except OSError:
+        return value, problems
+    # Its escapes are not all YAML's.
+    return found, problems if value is not None or not isinstance(found, dict) else []

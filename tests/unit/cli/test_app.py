@@ -190,6 +190,18 @@ def test_what_looks_things_up_loads_nothing_heavier_than_a_database_driver() -> 
     assert done.stderr == "set()\n"
 
 
+def test_what_fetches_and_transforms_loads_no_library_for_suites() -> None:
+    """It takes seconds, and the review alone needs it."""
+    script = (
+        "import sys\n"
+        "import sluice.flow.fetcher, sluice.flow.transformer, sluice.flow.reviewer, sluice.checks.engine, sluice.wiring\n"
+        "import sluice.adapters.targets.postgres\n"
+        "sys.exit(repr({'great_expectations', 'scipy', 'altair', 'sqlalchemy'} & set(sys.modules)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    assert done.stderr == "set()\n"
+
+
 def test_a_reader_that_has_seen_enough_changes_nothing(project: Path) -> None:
     """Piped into `head`, a command ends as it would have, and says nothing about the closed pipe."""
     script = f"{sys.executable} -m sluice validate --json | true; echo ${{PIPESTATUS[0]}}"

@@ -1,7 +1,7 @@
 """A `Target` in memory: a table with its ledger, compared and published object by object."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -19,6 +19,7 @@ from sluice.model.review import Review
 from sluice.model.run import Run
 from sluice.ports import DiffCounts, DiffScope, Held, Undo
 from tests.unit.fakes.clock import FakeClock
+from tests.unit.fakes.expecting import MemoryExpecting
 from tests.unit.fakes.inspecting import MemoryInspecting
 from tests.unit.fakes.ledger import MemoryLedger
 from tests.unit.fakes.undoing import Image, MemoryUndoing
@@ -44,6 +45,8 @@ class MemoryTarget:
     undos: list[Pointer] = field(default_factory=list)
     altered: set[ObjectKey] = field(default_factory=set)
     """Objects whose rows others have changed since."""
+    expecting: MemoryExpecting | None = None
+    """What the last suite was held against."""
     planned: tuple[str, ...] = ()
     """What the next publication would do to the table itself."""
 
@@ -166,6 +169,18 @@ class MemoryDiffing:
             noted=0,
             outcomes={outcome: outcomes.count(outcome) for outcome in Outcome if outcome in outcomes},
         )
+
+    def expecting(self, columns: Collection[str], patience: timedelta, moved: Callable[[], object]) -> MemoryExpecting:
+        self.target.patience = patience
+        moved()
+        self.target.expecting = MemoryExpecting(self.target.rows, self.compared, columns, self._reject)
+        return self.target.expecting
+
+    def _reject(self, key: ObjectKey) -> None:
+        """Forget what was staged of an object, and note that it was delivered."""
+        for rows_of_chunk in self.staged.values():
+            rows_of_chunk[:] = [row for row in rows_of_chunk if row[rows.KEY] != key]
+        self.rejected.add(key)
 
     def inspecting(self, samples: int = 20) -> MemoryInspecting:  # noqa: ARG002  it draws none
         return MemoryInspecting(self.target.rows, self.compared)

@@ -20,6 +20,7 @@ from sluice.model.evidence import (
 )
 from sluice.model.ledger import Outcome
 from sluice.model.lifecycle import ShardStatus, Verdict
+from sluice.model.quality import Quality
 from sluice.model.review import Figures
 from sluice.model.run import Failure, Origin
 from sluice.model.shard import Shard
@@ -259,6 +260,29 @@ def test_a_version_is_what_its_field_is() -> None:
     )
     text = page(some_evidence(samples=(sample,)))
     assert f"2026-01-01 00:00:00 UTC → {2**62}" in text
+
+
+def test_what_a_suite_found_is_shown_with_what_is_not_met_first() -> None:
+    """How many rows of how many, who they are, what was rejected, why something was not checked, and what all that cost."""
+    text = Reading(page(some_evidence("Ritz"))).text
+    assert "checked by Great Expectations 1.24.1 over all 1,000 rows" in text
+    assert text.index("failed") < text.index("not-checked") < text.index("passed")
+    assert "3 of 990, 2 of them in the table already" in text
+    assert "4 objects were rejected for it" in text
+    assert "no Ritz" in text
+    assert "Not run: nothing would change." in page(
+        some_evidence(quality=Quality(suite="hotels", not_run="nothing would change"))
+    )
+    assert "It could not be run:" in page(some_evidence(quality=Quality(suite="hotels", trouble="no file")))
+    assert "What is expected of the table" not in page(some_evidence(quality=None))
+
+
+def test_a_long_suite_makes_no_huge_packet() -> None:
+    """What is left out is counted."""
+    quality = some_evidence().quality
+    assert quality is not None
+    text = page(some_evidence(quality=quality.model_copy(update={"results": quality.results * 250})))
+    assert "And 900 more expectations." in text
 
 
 def wide_evidence() -> Evidence:
