@@ -58,6 +58,11 @@ def test_every_instant_goes_round(wall: datetime, pattern: str, zone: str) -> No
     [
         ("date", {"format": "%d.%m.%Y"}, '"31.01.2024"', "2024-01-31"),
         ("date", {"format": "%Y%m%d"}, "20240131", "2024-01-31"),
+        ("date", {"format": "%d%m%Y"}, "9022024", "2024-02-09"),
+        ("date", {"format": "%m/%d/%Y"}, '"1/5/2024"', "2024-01-05"),
+        ("date", {"format": "%a %d.%m.%Y"}, '"FRI 05.01.2024"', "2024-01-05"),
+        ("timestamptz", {"format": "%Y%m%d%H%M%S%f", "zone": "UTC"}, '"2024013109080750"', "2024-01-31 09:08:07.500000+00:00"),
+        ("timestamptz", {"format": "%Y%m%d%H%M%z"}, '"202401311100+01:00"', "2024-01-31 10:00:00+00:00"),
         ("date", {"format": "%Y-%m-%dT%H:%M:%S"}, '"2024-01-31T00:00:00"', "2024-01-31"),
         (
             "timestamptz",
@@ -112,6 +117,14 @@ LOCAL = {"format": "%Y-%m-%d %H:%M", "zone": "Europe/Berlin"}
         ("timestamptz", {"zone": "Europe/Berlin"}, '"2024-10-27T02:30:00"', "local-time", None),
         ("timestamptz", {"zone": "Europe/Berlin"}, '"0001-01-01T00:00:00"', "out-of-range", None),
         ("timestamptz", {"zone": "Europe/Berlin"}, '"2024-10-27T02:30:00.1234567"', "precision", None),
+        ("date", {"format": "%Y%m%d"}, "2024111", "type", '"2024111" is no date written as %Y%m%d'),
+        ("date", {"format": "%d%m%Y"}, "1022024", "type", None),
+        ("date", {"format": "%Y-%j"}, '"2023-366"', "type", None),
+        ("date", {"format": "%a %d.%m.%Y"}, '"Mon 05.01.2024"', "type", None),
+        ("timestamptz", {"format": "%Y-%m-%d %H:%M %p", "zone": "UTC"}, '"2024-01-31 09:00 PM"', "type", None),
+        ("timestamptz", {"format": "%Y%m%d %H%M", "zone": "UTC"}, '"20240131 110"', "type", None),
+        ("timestamptz", {"format": "%Y%m%d%H%M%S%f", "zone": "UTC"}, '"2024013111000"', "type", None),
+        ("timestamptz", {"format": "%Y%m%d%H%M%z"}, '"2024013111+0000"', "type", None),
         ("timestamptz", LOCAL, f'"{"2024-10-27 02:30" + " " * 100}"', "type", None),
     ],
 )
