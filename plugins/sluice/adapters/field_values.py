@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation
-from typing import Any, Final
+from typing import Any
 
 from sluice.adapters.yaml_positions import Path, Problem
 from sluice.mapping.exact import exact_field, exact_type
@@ -11,8 +11,6 @@ from sluice.mapping.literals import literal, refuse_unquoted
 from sluice.mapping.rules import FieldRules, order_of
 from sluice.mapping.violation import Violation
 from sluice.model.fields import FieldSpec
-
-_RULES: Final = ("minimum", "maximum", "pattern", "min_length", "max_length", "allowed")
 
 
 def broken_values(at: Path, field: FieldSpec, item: Mapping[str, Any], texts: Mapping[Path, str]) -> Iterator[Problem]:
@@ -75,7 +73,11 @@ def _unreadable(at: Path, field: FieldSpec) -> Iterator[Problem]:
 
 
 def _contradicting(at: Path, field: FieldSpec) -> Iterator[Problem]:
-    """Yield what can never hold: bounds the wrong way round, and values that the field's own rules reject."""
+    """Yield what can never hold: bounds the wrong way round, and values that the field's own rules reject.
+
+    Its pattern is held against them elsewhere: see `pattern_rules`.
+    """
+    field = field.model_copy(update={"pattern": None})
     kind = exact_type(field.type)
     order = order_of(kind)
     if field.minimum is not None and field.maximum is not None:

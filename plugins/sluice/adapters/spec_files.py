@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path as FilePath
 from typing import Any, Final
 
-from sluice.adapters import stage_rules
+from sluice.adapters import pattern_rules, stage_rules
+from sluice.adapters.spec_draft import Draft
 from sluice.adapters.spec_problems import suggest
 from sluice.adapters.spec_rules import broken_rules
 from sluice.adapters.suite_files import SuiteFiles
@@ -37,18 +38,18 @@ class SpecFiles:
         """Return the names of all stages, whatever is wrong with them."""
         return sorted(_Stages(self._include / STAGES_FILE, f"{self._shown}/{STAGES_FILE}").merged)
 
-    def sync(self, name: str) -> SyncSpec:
-        """Return the spec of a sync; raise `SpecInvalid` with all that is wrong with it."""
+    def sync(self, name: str, *, tries_patterns: bool = True) -> SyncSpec:
+        """Return the spec of a sync; raise `SpecInvalid` with all that is wrong with it.
+
+        To try the patterns of its fields takes libraries that no DAG file loads.
+        """
         if unknown := self._unknown(name):
             raise SpecInvalid(unknown)
-        return self.sync_in(self.sync_path(name))
+        return self._usable(self.sync_path(name), tries_patterns=tries_patterns)
 
     def sync_in(self, file: FilePath) -> SyncSpec:
         """Return the spec in a file, which may stand anywhere; raise `SpecInvalid` with all that is wrong with it."""
-        spec, problems, _ = self._read_sync(file)
-        if spec is None:
-            raise SpecInvalid(problems)
-        return spec
+        return self._usable(file, tries_patterns=True)
 
     def suite(self, spec: SyncSpec) -> Suite:
         """Return the suite that a spec names; raise `SpecInvalid` with all that is wrong with it, or that it is not there."""
@@ -107,7 +108,13 @@ class SpecFiles:
     def _shown_path(self, file: FilePath) -> str:
         return f"{self._shown}/{SYNCS_FOLDER}/{file.name}" if file.parent == self._include / SYNCS_FOLDER else str(file)
 
-    def _read_sync(self, file: FilePath) -> tuple[SyncSpec | None, list[str], Any]:
+    def _usable(self, file: FilePath, *, tries_patterns: bool) -> SyncSpec:
+        spec, problems, _ = self._read_sync(file, tries_patterns=tries_patterns)
+        if spec is None:
+            raise SpecInvalid(problems)
+        return spec
+
+    def _read_sync(self, file: FilePath, *, tries_patterns: bool = True) -> tuple[SyncSpec | None, list[str], Any]:
         """Return the spec, if it can be used, all that is wrong with it, and the stage as it is written."""
         tree, problems = read_yaml(file)
         spec: SyncSpec | None = None
@@ -117,6 +124,8 @@ class SpecFiles:
             spec, wrong = validated(SyncSpec, tree.value, tree.texts)
             problems += wrong
             problems += broken_rules(tree.value, file.stem, tree.texts)
+            if tries_patterns:
+                problems += pattern_rules.broken_rules(Draft(tree.value))
             problems += self._undeclared_stage(stage)
             problems += self._absent_suite(tree.value)
         lines = spelled(self._shown_path(file), tree, problems)

@@ -35,7 +35,7 @@ def sync_dag(name: str, include: Path | None = None) -> DAG:
     """Return the DAG `sluice_<name>`; raise `SpecInvalid`, which Airflow shows as an import error of this one file."""
     folder = settings(include).include
     files = SpecFiles(folder)
-    spec = files.sync(name)
+    spec = files.sync(name, tries_patterns=False)
     policy = files.policy(spec.stage)
     asset = Asset(name=f"sluice/{spec.sync}", uri=f"x-sluice://{spec.sync}")
     with DAG(
