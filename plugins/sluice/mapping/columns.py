@@ -78,12 +78,17 @@ class RowsFile:
     def __init__(self, names: Sequence[str], kinds: Sequence[ExactType]) -> None:
         self._schema = pa.schema([*_HEAD, *((name, kind.arrow) for name, kind in zip(names, kinds, strict=True))])
         self._paired = [index for index, kind in enumerate(kinds) if kind.is_paired]
-        self._nothing = (None,) * len(kinds)
         self._heads: list[tuple[Any, ...]] = []
         self._rows: list[tuple[Any, ...]] = []
-        self.mapped = 0
+        self._places: list[int | None] = []
+        """Of each object the place of its row among the rows; of most there is none, where little has changed."""
 
     def __len__(self) -> int:
+        return len(self._heads)
+
+    @property
+    def mapped(self) -> int:
+        """How many of the objects have a row."""
         return len(self._rows)
 
     def add(self, head: Head, values: list[Any]) -> None:
@@ -92,27 +97,28 @@ class RowsFile:
         for index in self._paired:
             if type(pair := values[index]) is tuple:
                 values[index], apart[index] = pair
-        self._take(head, row_hash(apart), mapped=True)
+        self._take(head, head.version, row_hash(apart), place=len(self._rows))
         self._rows.append(tuple(values))
-        self.mapped += 1
 
     def add_unmapped(self, head: Head, version: int | None, row: bytes) -> None:
         """Take in an object that the ledger holds already, with the version and the hash that the ledger has of its row."""
-        self._heads.append((head.key, version, head.raw_hash, row, False, False, head.frame, head.index))
-        self._rows.append(self._nothing)
+        self._take(head, version, row)
 
     def add_tombstone(self, head: Head) -> None:
         """Take in an object that is gone."""
-        self._take(head, row_hash([]), deleted=True)
-        self._rows.append(self._nothing)
+        self._take(head, head.version, row_hash([]), deleted=True)
 
-    def _take(self, head: Head, row: bytes, *, mapped: bool = False, deleted: bool = False) -> None:
-        self._heads.append((head.key, head.version, head.raw_hash, row, mapped, deleted, head.frame, head.index))
+    def _take(self, head: Head, version: int | None, row: bytes, *, place: int | None = None, deleted: bool = False) -> None:
+        self._heads.append((head.key, version, head.raw_hash, row, place is not None, deleted, head.frame, head.index))
+        self._places.append(place)
 
     def parquet(self, reading: int, high_mark: str | None = None, postdated: Postdated | None = None) -> bytes:
         """Return the file; how its records were read, and what their marks say, travels in its metadata."""
-        columns = [*zip(*self._heads, strict=True), *zip(*self._rows, strict=True)] or [()] * len(self._schema)
-        arrays = [pa.array(column, field.type) for column, field in zip(columns, self._schema, strict=True)]
+        heads, fields = list(self._schema)[: len(_HEAD)], list(self._schema)[len(_HEAD) :]
+        arrays = [*_arrays(self._heads, heads), *_arrays(self._rows, fields)]
+        if self.mapped < len(self):
+            places = pa.array(self._places, pa.int32())
+            arrays[len(heads) :] = [array.take(places) for array in arrays[len(heads) :]]
         metadata = {_READING: f"{reading:016x}".encode()}
         if high_mark is not None:
             metadata[_HIGH_MARK] = high_mark.encode()
@@ -122,6 +128,11 @@ class RowsFile:
         sink = pa.BufferOutputStream()
         pq.write_table(table, sink, compression="zstd", compression_level=1, use_dictionary=False, write_statistics=False)
         return bytes(sink.getvalue())
+
+
+def _arrays(rows: list[tuple[Any, ...]], fields: Sequence[pa.Field]) -> Iterator[pa.Array]:
+    columns = zip(*rows, strict=True) if rows else [()] * len(fields)
+    return (pa.array(column, field.type) for column, field in zip(columns, fields, strict=True))
 
 
 @contextmanager
