@@ -43,9 +43,14 @@ class CompiledPaths:
             sources.append(whole.setdefault((keys, Raw if wire is Raw else index), len(whole)))
         self._layers, places = _compile([(keys, Raw if wire is Raw else leaves[wire][1]) for keys, wire in whole])
         self._pick = _picker([places[source] for source in sources])
+        is_flat = len(self._layers) == 1 and not self._layers[0][1] and not self._below
+        self._in_one: Callable[[Raw], Any] | None = self._layers[0][0].decode if is_flat else None
+        """Decodes all of it at once, where everything stands at the top: so do most keys, versions and watermarks."""
 
     def decode(self, record: Raw) -> list[Any]:
         """Return what stands at each path, None where nothing does; raise a `MsgspecError` where a type does not fit."""
+        if self._in_one is not None:
+            return list(self._pick(astuple(self._in_one(record))))
         flat: list[Any] = []
         for decoder, nodes in self._layers:
             flat.extend(astuple(decoder.decode(record)))
@@ -69,7 +74,7 @@ def keys_of(path: Path) -> _Keys:
     return tuple(keys)
 
 
-def _picker(places: list[int]) -> Callable[[list[Any]], Iterable[Any]]:
+def _picker(places: list[int]) -> Callable[[Sequence[Any]], Iterable[Any]]:
     if len(places) > 1:
         return itemgetter(*places)
     return lambda flat: [flat[place] for place in places]
