@@ -60,7 +60,9 @@ class Summand:
         """Return what its columns hold of a value."""
         if self.is_number:
             return value
-        told_apart = sql.SQL("hashtextextended({}::text, 0)").format(value)
+        # A document need not be written out to be told from others.
+        hashed = "jsonb_hash_extended({}, 0)" if self.field.type.name is TypeName.JSON else "hashtextextended({}::text, 0)"
+        told_apart = sql.SQL(hashed).format(value)
         if not self.has_text:
             return told_apart
         return sql.SQL(
