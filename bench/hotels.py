@@ -100,7 +100,7 @@ def hotel(country: str, place: int) -> dict[str, Any]:
         "description": " ".join(words[12:])[:400].strip(),
         "phone": f"+{draw.randint(30, 49)} {draw.randint(100, 999)} {draw.randint(100_000, 999_999)}",
         "email": f"desk{place}@{words[10]}.example",
-        "updated_at": f"2025-{draw.randint(1, 12):02d}-{draw.randint(1, 28):02d}T{draw.randint(10, 23)}:{draw.randint(10, 59)}:00Z",
+        "updated_at": _instant(draw),
         "version": draw.randint(1, 40),
     }
 
@@ -115,6 +115,11 @@ def changed(hotel: dict[str, Any]) -> dict[str, Any]:
         "version": hotel["version"] + 1,
         "updated_at": f"2026{hotel['updated_at'][4:]}".replace("2026-12", "2026-09").replace("2026-11", "2026-10"),
     }
+
+
+def _instant(draw: random.Random) -> str:
+    day = f"2025-{draw.randint(1, 12):02d}-{draw.randint(1, 28):02d}"
+    return f"{day}T{draw.randint(10, 23)}:{draw.randint(10, 59)}:00Z"
 
 
 def _room(draw: random.Random, code: str, name: str) -> dict[str, Any]:
