@@ -12,6 +12,7 @@ from sluice.cli.local.services import stage_pools
 from sluice.flow.pipeline import PIPELINE
 from sluice.model.base import ShardKey
 from sluice.model.canary import CanarySpec
+from sluice.model.fields import FieldSpec
 from sluice.model.stage import StagePolicy
 from tests.unit.flow.workshop import sync_spec
 
@@ -73,6 +74,15 @@ def test_what_the_spec_says_is_on_the_dag(dag: Any) -> None:
     assert "rejected 1%, seen at least 80%, drift 0.25; first load: " in dag.doc_md
     assert {task.retries for task in dag.tasks if task.task_id not in {"gate", "publish"}} == {0}
     assert {task.owner for task in dag.tasks} == {"sluice"}
+
+
+def test_the_page_of_a_dag_says_where_values_come_from() -> None:
+    """An expression stays within its cell of the table, whatever texts it puts together."""
+    field = FieldSpec.model_validate({"name": "place", "type": "text", "concat": ["city", {"text": " | "}, "rooms[0].code"]})
+    spec = sync_spec()
+    page = spec_page(spec.model_copy(update={"fields": (*spec.fields, field)}), StagePolicy())
+    (row,) = [line for line in page.splitlines() if line.startswith("| `place` |")]
+    assert row == r'| `place` | text | concat\(city, " \| ", rooms\[0\]\.code\) |  |  |'
 
 
 def test_the_page_of_a_dag_names_its_canary() -> None:

@@ -42,7 +42,7 @@ def spec_page(spec: SyncSpec, policy: StagePolicy) -> str:
             "| column | type | from | required | |",
             "| --- | --- | --- | --- | --- |",
             *(
-                f"| `{field.name}` | {field.type.sql} | `{field.origin}` | {'yes' if field.required else ''} "
+                f"| `{field.name}` | {field.type.sql} | {markdown_text(field.origin)} | {'yes' if field.required else ''} "
                 f"| {markdown_text(field.description)} |"
                 for field in spec.fields
             ),

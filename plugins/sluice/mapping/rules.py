@@ -18,6 +18,7 @@ from sluice.mapping.violation import (
     Problem,
     Violation,
     shown,
+    shown_token,
 )
 from sluice.model.fields import FieldSpec, TypeName
 
@@ -70,7 +71,8 @@ class FieldRules:
 
     def _shown(self, apart: Any) -> str:
         text = self._kind.to_text(apart)
-        return shown(text) if self._kind.name in (TypeName.TEXT, TypeName.UUID) or self._kind.item else text
+        is_word = self._kind.name in (TypeName.TEXT, TypeName.UUID) or self._kind.item is not None
+        return shown(text) if is_word else shown_token(text.encode())
 
 
 class RowRules:

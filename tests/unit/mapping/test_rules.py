@@ -41,6 +41,7 @@ def problem_of(field: FieldSpec, token: str) -> Problem | None:
         ("bigint", {"maximum": 2**62}, str(2**62), str(2**62 + 1), f"{2**62 + 1} is above maximum: {2**62}"),
         ("numeric(5,2)", {"minimum": "1.50"}, "1.5", "1.49", "1.49 is below minimum: 1.50"),
         ("numeric", {"maximum": "1e-30"}, "1e-30", "1.1e-30", f"0.{'0' * 29}11 is above maximum: 1e-30"),
+        ("numeric", {"maximum": 9}, "9", f"1{'0' * 900}", f'"1{"0" * 59}\\u2026" is above maximum: 9'),
         ("numeric(50,40)", {"minimum": 0}, "-0", "-1e-40", f"-0.{'0' * 39}1 is below minimum: 0"),
         (
             "double precision",
