@@ -14,12 +14,13 @@ import pytest
 
 from sluice.adapters.suite_files import SuiteFiles
 from sluice.checks.rejecting import REJECTING
+from sluice.flow.inline import run_inline
 from sluice.flow.packet import evidence_of, packet_of
 from sluice.model.ledger import Outcome
 from sluice.model.lifecycle import RunStatus, Verdict
 from sluice.model.quality import ExpectationResult, Met, Quality, SuiteExpectation
 from sluice.model.review import Choice
-from sluice.model.run import Run
+from sluice.model.run import Mode, Origin, Redrive, Run, RunRequest
 from sluice.ports import ConnectionInfo
 from tests.support.market import Market, market_spec
 from tests.support.servers import PROJECT
@@ -92,6 +93,23 @@ def test_objects_that_do_not_meet_an_expectation_are_rejected_and_no_others(stal
 
     stall.bring([price("a", 7, 3), price("b", 9, 2), price("c", 3), price("d", 4)])
     assert stall.prices() == {"a": 7.0, "b": 9.0, "c": 3.0, "d": 4.0}
+    assert stall.services.dead_letters.open_for("prices", 10) == []
+
+
+def test_a_rejected_object_is_redriven_through_the_same_suite(stall_with: Open, tmp_path: Path) -> None:
+    """In vain while the suite is what it was, and then it is still one letter; with another one it comes right."""
+    stall = stall_with(AFFORDABLE)
+    stall.bring([price("a", 1), price("b", 99)])
+
+    def redriven() -> Run:
+        redrive = Redrive(cause="expectation:price")
+        return run_inline(stall.services, RunRequest(sync="prices", mode=Mode.REDRIVE, redrives=redrive, origin=Origin()))
+
+    assert results_of(stall, redriven())[0].rejected == 1
+    assert [letter.attempts for letter in stall.services.dead_letters.open_for("prices", 10)] == [2]
+    suite_of(tmp_path, {**AFFORDABLE, "kwargs": {"column": "price", "max_value": 100}})
+    assert redriven().status is RunStatus.SUCCEEDED
+    assert stall.prices() == {"a": 1.0, "b": 99.0}
     assert stall.services.dead_letters.open_for("prices", 10) == []
 
 
