@@ -8,6 +8,7 @@ from typing import Final
 from msgspec import Raw
 
 from sluice.errors import AnswerUnusable
+from sluice.mapping.collecting import rarely_collected
 from sluice.mapping.columns import RowsFile, reading_of
 from sluice.mapping.identity import Identified, Identity
 from sluice.mapping.pages import PageSplitter, RecordPage
@@ -67,6 +68,7 @@ class Mapper:
         self._order = mark_order(spec)
         self._bounds = (until, supplied_at)
 
+    @rarely_collected()
     def map_chunk(self, pages: Iterable[bytes], artifact_key: str, remember: Remember) -> MappedChunk:
         """Map the pages of the raw artifact `artifact_key`; what `remember` knows by its raw bytes is not read further.
 
