@@ -9,7 +9,7 @@ from sluice.adapters.spec_files import SpecFiles
 from sluice.airflow_glue.params import params_form, run_request
 from sluice.errors import UsageInvalid
 from sluice.model.canary import CanarySpec
-from sluice.model.run import Mode, Origin, ReviewMode, RunRequest
+from sluice.model.run import Mode, Origin, Redrive, ReviewMode, RunRequest
 from sluice.model.scalars import parse_moment
 from sluice.model.spec import SyncSpec
 from tests.support.servers import PROJECT
@@ -89,6 +89,16 @@ def test_a_replay_of_a_window(spec: SyncSpec) -> None:
     """It names no run."""
     request = requested(spec, mode="replay", window_start=START, window_end=END)
     assert (request.mode, request.replays, request.window is None) == (Mode.REPLAY, None, False)
+
+
+def test_dead_letters_are_chosen_by_number_or_cause(spec: SyncSpec) -> None:
+    """All of them, where nothing is said; and letters in another mode are passed on, for admission to refuse."""
+    assert "redrive" in params_form(spec)["mode"].schema["enum"]
+    assert requested(spec, mode="redrive").redrives == Redrive()
+    assert requested(spec, mode="redrive", letters=[3, 7], cause="type:stars").redrives == Redrive(
+        letters=(3, 7), cause="type:stars"
+    )
+    assert (requested(spec).redrives, requested(spec, letters=[3]).redrives) == (None, Redrive(letters=(3,)))
 
 
 @pytest.mark.parametrize("moment", [None, START, END, "2026-01-31 23:59:59.123456-05:30", "2026-01-31T00:00:00.000Z"])

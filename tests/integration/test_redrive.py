@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,9 @@ def edit(tmp_path: Path) -> Any:
     """Edit the spec of the stall."""
 
     def edited(**changes: Any) -> None:
-        (tmp_path / "include/syncs/prices.yaml").write_text(yaml.safe_dump({**SYNC, "review": SOON, **changes}, sort_keys=False))
+        (tmp_path / "include/syncs/prices.yaml").write_text(
+            yaml.safe_dump({**SYNC, "review": SOON, **changes}, sort_keys=False)
+        )
 
     return edited
 
@@ -212,3 +215,31 @@ def test_a_run_of_the_supplier_closes_and_discarded_ones_are_left(stall: Stall, 
         "ada",
         "not for sale",
     )
+
+
+class Dying:
+    """A store of redrives whose process dies where one of its methods is called."""
+
+    def __init__(self, stall: Stall, method: str) -> None:
+        self._redrives = stall.services.redrives
+        self._method = method
+
+    def __getattr__(self, name: str) -> Any:
+        if name == self._method:
+            raise KeyboardInterrupt
+        return getattr(self._redrives, name)
+
+
+@pytest.mark.parametrize("method", ["take_up", "overtaken", "close"])
+def test_killed_anywhere_it_goes_on(stall: Stall, edit: Any, method: str) -> None:
+    """While it fetches, before its review, behind its publication: asked for again, all comes right, and every letter ends."""
+    stall.bring([good("a"), bad("b"), nameless(3, name="b")])
+    edit(**mended("id", "name"))
+    alive = stall.services
+    stall.services = replace(alive, redrives=Dying(stall, method))
+    with pytest.raises(KeyboardInterrupt):
+        redrive(stall, cause="type:id")
+    stall.services = alive
+    assert redrive(stall, cause="type:id").status is RunStatus.SUCCEEDED
+    assert {row[:2] for row in standing(stall)} == {("b", "open"), (None, "closed")}
+    assert stall.prices() == {"a": 1.0, "b": 3.0}
