@@ -44,7 +44,7 @@ check: $(READY) ## linters, types, import floors, size and leftovers
 	@! git grep -nE 'python[h]osted|py[p]i\.org|registry\.n[p]mjs|deb\.debi[a]n' || { echo 'above: addresses of registries; name the package alone'; exit 1; }
 	@! git grep -nE '(^|[^A-Za-z0-9_.])/(home|work|Users)/[A-Za-z]' || { echo 'above: paths of one machine'; exit 1; }
 
-bench: $(READY) ## measure against what people use today (ARGS="--hotels 1000000 --rounds 1")
+bench: $(READY) ## measure against what people use today (ARGS="--hotels 1000000 --rounds 3" for more)
 	@$(BIN)/python bench/peers.py $(ARGS)
 	@$(BIN)/python bench/expectations.py
 

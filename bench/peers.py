@@ -1,6 +1,6 @@
 """Sluice beside what people use today for paged JSON over HTTP into Postgres: the same hotels for all, one table of costs.
 
-    make bench [ARGS="--hotels 200000 --rounds 3 --only Sluice --only dlt"]
+    make bench [ARGS="--hotels 1000000 --rounds 3 --only Sluice --only dlt"]
 
 In each round every contender has its turn, on a database of its own: it loads all hotels, and then once more, when of 1,000 ten
 have changed, one is new and one is gone. Shown are medians, as CPU of the contender's whole process tree and of Postgres. The
@@ -74,8 +74,8 @@ def main() -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Sluice beside its peers.")
-    parser.add_argument("--hotels", type=int, default=50_000)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--hotels", type=int, default=200_000)
+    parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="as in the table; may be repeated")
     parser.add_argument("--json", type=Path, help="a file for every single measurement")
     return parser.parse_args()
