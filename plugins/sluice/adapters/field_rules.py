@@ -147,3 +147,7 @@ def _roles(draft: Draft, at: Path, field: FieldSpec, item: Mapping[str, Any]) ->
     if field.is_patterned:
         problem = f"{field.name!r} is the watermark, which cannot be written by a pattern; allowed: epoch_s, epoch_ms, or none"
         yield Problem((*at, "format"), problem)
+    if field.zone is not None:
+        # In UTC it would go back; a supplier that goes by its own clocks would leave out hours.
+        problem = f"{field.name!r} is the watermark: let it be text, with source.watermark type: instant and zone: {field.zone}"
+        yield Problem((*at, "zone"), problem)

@@ -210,6 +210,22 @@ def test_a_watermark_is_the_suppliers_own(tmp_path: Path, more: str) -> None:
     assert told in [line.split(":", 1)[1] for line in SpecFiles(tmp_path).check("demo")]
 
 
+def test_a_watermark_goes_back_on_the_suppliers_clocks(tmp_path: Path) -> None:
+    """What is stored in UTC would, to a supplier that goes by its own clocks, be hours later."""
+    (tmp_path / "syncs").mkdir()
+    (tmp_path / "stages.yaml").write_text("stages: {content: {}}")
+    text = SPEC.replace("  - FIELD\n", "").replace("KEY", "id").replace("timestamptz}", "timestamptz, zone: America/New_York}")
+    (tmp_path / "syncs" / "demo.yaml").write_text(text)
+    mend = "let it be text, with source.watermark type: instant and zone: America/New_York"
+    (told,) = SpecFiles(tmp_path).check("demo")
+    assert told.split(":", 1)[1] == f"13: fields[1].zone: 'at' is the watermark: {mend}"
+    mended = text.replace("timestamptz, zone: America/New_York", "text").replace(
+        "watermark: at", "watermark: {fields: [at], type: instant, zone: America/New_York}"
+    )
+    (tmp_path / "syncs" / "demo.yaml").write_text(mended)
+    assert SpecFiles(tmp_path).check("demo") == []
+
+
 def test_one_rest(tmp_path: Path) -> None:
     """Two would hold the same."""
     told = problems(tmp_path, "{name: a, type: json, rest: true}\n  - {name: b, type: json, rest: true}")
@@ -219,8 +235,11 @@ def test_one_rest(tmp_path: Path) -> None:
 def test_the_documented_fields_are_sound(tmp_path: Path) -> None:
     """What `docs/fields.md` shows can be used as it stands."""
     shown = (PROJECT / "docs" / "fields.md").read_text().partition("```yaml\n")[2].partition("```")[0]
-    fields = shown.replace("name: checked_at", "name: at")
-    text = SPEC.partition("fields:")[0].replace("KEY", "id") + fields + "target: {table: items}\n"
+    text = (
+        SPEC.partition("fields:")[0].replace("KEY", "id")
+        + shown
+        + "  - { name: at, type: timestamptz }\ntarget: {table: items}\n"
+    )
     (tmp_path / "syncs").mkdir()
     (tmp_path / "stages.yaml").write_text("stages: {content: {}}")
     (tmp_path / "syncs" / "demo.yaml").write_text(text)
