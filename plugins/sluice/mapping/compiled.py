@@ -35,7 +35,7 @@ class CompiledPaths:
         whole: dict[tuple[_Keys, Any], int] = {}
         sources, self._below = [], []
         for index, (path, wire) in enumerate(leaves if self.is_possible else []):
-            keys = keys_of(path)
+            keys = leading_keys(path)
             if len(keys) < len(path):
                 self._below.append((index, _below(path[len(keys) :], wire)))
                 wire = Raw  # noqa: PLW2901 - the bytes of the array
@@ -64,7 +64,7 @@ class CompiledPaths:
         return values
 
 
-def keys_of(path: Path) -> _Keys:
+def leading_keys(path: Path) -> _Keys:
     """Return the keys with which a path begins, up to its first array."""
     keys: list[str] = []
     for step in path:

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Raw
 
 from sluice.mapping import tokens
-from sluice.mapping.compiled import keys_of
+from sluice.mapping.compiled import leading_keys
 from sluice.mapping.tokens import Unbalanced
 from sluice.mapping.violation import ENCODING, MALFORMED, NOT_AN_OBJECT, TYPE, Violation, shown_token
 from sluice.model.paths import EACH, Path, spell_path
@@ -30,7 +30,7 @@ class Members:
 
     def find(self, path: Path) -> bytes | None:
         """Return the token at a path, None if nothing stands there; raise `Violation` if the way to it leads nowhere."""
-        keys = keys_of(path)
+        keys = leading_keys(path)
         token = self._at(keys)
         return token if len(keys) == len(path) else _below(token, path, keys)
 
@@ -51,7 +51,7 @@ def taken_by(paths: Iterable[Path]) -> Taken:
     """Return what some paths take of a record: nothing where they lead through arrays."""
     taken: Taken = {}
     for path in paths:
-        keys, tree = keys_of(path), taken
+        keys, tree = leading_keys(path), taken
         if len(keys) < len(path):
             continue
         for key in keys[:-1]:
