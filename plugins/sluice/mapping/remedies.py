@@ -3,7 +3,6 @@
 These are rules of thumb, and each is only proposed: whoever asks tries it on the objects (see `upkeep.triage`).
 """
 
-import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -12,9 +11,10 @@ from difflib import get_close_matches
 from typing import Any, Final
 
 from sluice.mapping import shapes
+from sluice.mapping.rules import FieldRules
 from sluice.mapping.violation import ALLOWED, OUT_OF_RANGE, PATTERN, PRECISION, REQUIRED, TYPE, UNMAPPED
 from sluice.model.fields import FieldSpec, TypeName
-from sluice.model.paths import Path
+from sluice.model.paths import Path, spell_path
 from sluice.model.triage import Proposal, Ward
 
 _BIGINT: Final = 2**63
@@ -104,7 +104,7 @@ def _too_fine(field: FieldSpec, documents: Sequence[Any]) -> Iterator[Proposal]:
 def _absent(field: FieldSpec, documents: Sequence[Any]) -> Iterator[Proposal]:
     """Look for the value where the record may have it by now."""
     if len(field.paths) == 1 and (moved := shapes.moved(field.paths[0], documents)) is not None:
-        yield Proposal(because=f"it may stand at {'.'.join(moved)} by now", changes={"path": list(moved)})
+        yield Proposal(because=f"it may stand at {spell_path(moved)} by now", changes={"path": list(moved)})
 
 
 def _untidy(field: FieldSpec, documents: Sequence[Any]) -> Iterator[Proposal]:
@@ -112,7 +112,9 @@ def _untidy(field: FieldSpec, documents: Sequence[Any]) -> Iterator[Proposal]:
     if field.pattern is None:
         return
     texts = _texts(field, documents)
-    mended = {text: tidy for text in texts if (tidy := _tidied(text)) != text and re.fullmatch(field.pattern, tidy)}
+    tidied = [(text, tidy) for text in texts if (tidy := _tidied(text)) != text]
+    broken = set(FieldRules(field).broken([tidy for _, tidy in tidied]))
+    mended = {text: tidy for place, (text, tidy) in enumerate(tidied) if place not in broken}
     if mended:
         text, tidy = next(iter(mended.items()))
         fit = f"{len(mended)} of {len(texts)} values fit once they are tidied, as {text!r} does as {tidy!r}"

@@ -68,7 +68,7 @@ def missing(path: Path, documents: Sequence[Any], what: str) -> str | None:
     if any(has_path(document, path) for document in documents):
         return None
     meant = moved(path, documents)
-    return f"no {what} has `{spell_path(path)}`" + (f"; did you mean `{'.'.join(meant)}`?" if meant else "")
+    return f"no {what} has `{spell_path(path)}`" + (f"; did you mean `{spell_path(meant)}`?" if meant else "")
 
 
 def moved(path: Path, documents: Sequence[Any]) -> tuple[str, ...] | None:

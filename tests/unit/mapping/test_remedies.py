@@ -94,6 +94,15 @@ def test_values_that_only_need_tidying() -> None:
     assert found == [("1 of 3 values fit once they are tidied, as ' 29200 ' does as '29200': let a transform do that", {})]
 
 
+def test_patterns_are_those_of_the_rules() -> None:
+    """In their own syntax, in time in proportion to a value, and beside the other rules of the field."""
+    ((because, _),) = proposed(
+        "pattern", {"type": "text", "pattern": "[[:alpha:]]+", "max_length": 5}, {"x": "Brest "}, {"x": " Paimpol"}
+    )
+    assert because.startswith("1 of 2 values fit once they are tidied, as 'Brest ' does")
+    assert proposed("pattern", {"type": "text", "pattern": "(a+)+"}, {"x": f" {'a' * 5000}b"}) == []
+
+
 @pytest.mark.parametrize("record", [b"", b"[1, 2", b"null", b"[]", b'"x"', b'{"x": {"y": [1]}}', b'{"y": 1}', b"\xff"])
 @pytest.mark.parametrize("error", ["unmapped", "allowed", "type", "out-of-range", "precision", "pattern", "malformed", "?"])
 def test_records_that_are_nothing_are_proposed_nothing(error: str, record: bytes) -> None:
