@@ -9,11 +9,11 @@ from msgspec import Raw
 from sluice.mapping import tokens
 from sluice.mapping.compiled import leading_keys
 from sluice.mapping.tokens import Unbalanced
+from sluice.mapping.values import items_of
 from sluice.mapping.violation import ENCODING, MALFORMED, NOT_AN_OBJECT, TYPE, Violation, shown_token
 from sluice.model.paths import EACH, Path, spell_path
 
 _MEMBERS: Final = msgspec.json.Decoder(dict[str, Raw])
-_ITEMS: Final = msgspec.json.Decoder(list[Raw])
 _NULL: Final = b"null"
 
 Taken = dict[str, Any]
@@ -158,11 +158,4 @@ def _no_object(token: bytes) -> str:
 def _array(token: bytes, at: Path) -> list[bytes]:
     if tokens.opens(token) != b"[":
         raise Violation(TYPE, f"{spell_path(at)} is not an array but {shown_token(token)}")
-    try:
-        return [bytes(item) for item in _ITEMS.decode(token)]
-    except (msgspec.MsgspecError, RecursionError):
-        pass
-    try:
-        return [token[start:end] for _, start, end in tokens.items(token)]
-    except Unbalanced:
-        raise Violation(MALFORMED, f"{shown_token(token)} is not JSON") from None
+    return items_of(token)

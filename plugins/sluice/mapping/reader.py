@@ -8,7 +8,6 @@ Expressions and patterns are worked out for many records at once where that can 
 them, `complete` the rest.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
@@ -21,15 +20,13 @@ from sluice.mapping.literals import literal
 from sluice.mapping.members import Members, rest_of
 from sluice.mapping.origins import Found, Given, Left, Made, origin_of, read
 from sluice.mapping.rules import RowRules
+from sluice.mapping.tokens import MINUS_ZERO
 from sluice.mapping.values import value_of
 from sluice.mapping.violation import REQUIRED, TYPE, Problem, Violation
 from sluice.model.fields import FieldSpec, TypeName
 
 MISSES: Final = (msgspec.MsgspecError, Violation, RecursionError)
 """What `fast` raises where it gives up."""
-
-_MINUS_ZERO: Final = re.compile(rb"-0[,\]}\s]")
-"""The fast decoder reads this integer as 0."""
 
 
 class Reader:
@@ -88,7 +85,7 @@ class Reader:
             if (value := values[index]) is not None:
                 values[index] = narrow(value)
         for index in self._doubles:
-            if type(values[index]) is tuple and _MINUS_ZERO.search(record):
+            if type(values[index]) is tuple and MINUS_ZERO.search(record):
                 raise Violation(TYPE, "0 or -0: only its token tells")
         return values
 

@@ -5,7 +5,6 @@ A frame has one column for each key that any record of the chunk has at its root
 """
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
@@ -16,6 +15,7 @@ from msgspec import Raw
 from sluice.mapping.frames import Labels, places_of, refuse_doubles, values_of
 from sluice.mapping.narrowing import Unusable
 from sluice.mapping.python_values import Written, is_nan, token
+from sluice.mapping.tokens import MINUS_ZERO
 from sluice.mapping.violation import NOT_RETURNED, Problem, Violation, shown
 
 if TYPE_CHECKING:
@@ -25,15 +25,13 @@ Record = Mapping[str, Any]
 
 _INTEGER_DIGITS: Final = 4_300
 """Python reads no longer int from text."""
-_MINUS_ZERO: Final = re.compile(rb"-0[,\]}\s]")
-"""The fast decoder reads this integer as 0."""
 _FAST: Final = msgspec.json.Decoder(dict[str, Any], float_hook=Written)
 
 
 def decoded(raw: Raw) -> Record:
     """Return a record with all its values, exactly. It is known to be an object."""
     text = bytes(raw)
-    if _MINUS_ZERO.search(text) is None:
+    if MINUS_ZERO.search(text) is None:
         try:
             return _FAST.decode(text)
         except (msgspec.MsgspecError, RecursionError):

@@ -48,18 +48,8 @@ def token_text(token: bytes) -> str | None:
     return None if token == b"null" else _utf8(token)
 
 
-def _items(kind: ExactType, item: ExactType, token: bytes) -> Iterator[Any]:
-    """Yield the items of an array; what is wrong with one is told with its place, the first being 0."""
-    if tokens.opens(token) != b"[":
-        raise Violation(TYPE, f"{shown_token(token)} is no array, which {kind.name} has to be")
-    for place, part in enumerate(_taken_apart(token)):
-        try:
-            yield value_of(item, part)
-        except Violation as violation:
-            raise Violation(violation.error, f"item {place}: {violation.message}") from None
-
-
-def _taken_apart(token: bytes) -> list[bytes]:
+def items_of(token: bytes) -> list[bytes]:
+    """Return the tokens of the items of an array; raise `Violation` if it is damaged beyond that."""
     try:
         return [bytes(part) for part in _LIST.decode(token)]
     except (msgspec.MsgspecError, RecursionError):
@@ -68,6 +58,17 @@ def _taken_apart(token: bytes) -> list[bytes]:
         return [token[start:end] for _, start, end in tokens.items(token)]
     except Unbalanced:
         raise Violation(MALFORMED, f"{shown_token(token)} is not JSON") from None
+
+
+def _items(kind: ExactType, item: ExactType, token: bytes) -> Iterator[Any]:
+    """Yield the items of an array; what is wrong with one is told with its place, the first being 0."""
+    if tokens.opens(token) != b"[":
+        raise Violation(TYPE, f"{shown_token(token)} is no array, which {kind.name} has to be")
+    for place, part in enumerate(items_of(token)):
+        try:
+            yield value_of(item, part)
+        except Violation as violation:
+            raise Violation(violation.error, f"item {place}: {violation.message}") from None
 
 
 def _scalar(token: bytes) -> tuple[str, str]:
