@@ -9,8 +9,9 @@ from sluice.mapping.expressions import Expression, expression_of
 from sluice.mapping.literals import literal
 from sluice.mapping.members import Members, Taken, taken_by
 from sluice.mapping.values import text_of, token_text, value_of
+from sluice.mapping.violation import Violation
 from sluice.model.fields import FieldSpec
-from sluice.model.paths import Path
+from sluice.model.paths import Path, spell_path
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,14 @@ class Made:
     def _texts(self, members: Members) -> Iterator[str | None]:
         for path in self.paths:
             token = members.find(path)
-            yield None if token is None else self.text(token)
+            yield None if token is None else self._text(token, path)
+
+    def _text(self, token: bytes, path: Path) -> str | None:
+        try:
+            return self.text(token)
+        except Violation as violation:
+            at = f"{spell_path(path)}: " if len(self.paths) > 1 else ""
+            raise Violation(violation.error, f"{at}{violation.message}") from None
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,9 @@ def test_the_type_reads_what_an_expression_comes_to(keys: dict[str, Any], record
 @pytest.mark.parametrize(
     ("keys", "record", "error", "message"),
     [
-        ({"coalesce": ["a", "b"]}, '{"a": {}}', "type", "{} is an object or array, not a text"),
+        ({"coalesce": ["b", "a"]}, '{"a": {}}', "type", "a: {} is an object or array, not a text"),
+        ({"concat": ["b", "x.y"]}, r'{"x": {"y": "\ud800"}, "b": 1}', "encoding", r'x.y: "\ud800" has a lone surrogate'),
+        ({"path": "a", "lower": True}, '{"a": {}}', "type", "{} is an object or array, not a text"),
         ({"concat": ["a", "c.d"]}, '{"a": "x", "c": 7}', "type", "c is not an object but 7"),
         ({"coalesce": ["a"]}, r'{"a": "\u0000"}', "encoding", r'"\u0000" has a NUL character'),
         ({"lower": True}, r'{"value": "\ud800"}', "encoding", r'"\ud800" has a lone surrogate'),
