@@ -77,7 +77,8 @@ def copy_to_parquet(cursor: psycopg.Cursor[Any], query: sql.Composable, types: M
 
     The same rows always give the same bytes. Of what is not Parquet yet, some megabytes are in memory at a time.
     """
-    sink, number = pa.BufferOutputStream(), 0
+    # A BytesIO neither doubles as it grows nor copies what it hands out.
+    sink, number = io.BytesIO(), 0
     with (
         pq.ParquetWriter(sink, pa.schema(list(types.items())), compression="zstd") as writer,
         cursor.copy(sql.SQL("copy ({}) to stdout (format csv)").format(query)) as copy,
@@ -86,7 +87,7 @@ def copy_to_parquet(cursor: psycopg.Cursor[Any], query: sql.Composable, types: M
             rows = _read_csv(data, types)
             writer.write_table(rows)
             number += rows.num_rows
-    return bytes(sink.getvalue()), number
+    return sink.getvalue(), number
 
 
 def _blocks(lines: Iterable[bytes | bytearray | memoryview]) -> Iterator[bytes]:
