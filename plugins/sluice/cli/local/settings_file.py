@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from pydantic import Field, JsonValue, ValidationError
 
-from sluice.adapters.yaml_files import spell
 from sluice.adapters.spec_problems import problems_of
+from sluice.adapters.yaml_files import spell
 from sluice.adapters.yaml_positions import Path, Problem, YamlTree, parse_yaml
 from sluice.errors import SpecInvalid
 from sluice.model.base import Frozen
