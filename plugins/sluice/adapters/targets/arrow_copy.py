@@ -80,7 +80,8 @@ def copy_to_parquet(cursor: psycopg.Cursor[Any], query: sql.Composable, types: M
     # A BytesIO neither doubles as it grows nor copies what it hands out.
     sink, number = io.BytesIO(), 0
     with (
-        pq.ParquetWriter(sink, pa.schema(list(types.items())), compression="zstd") as writer,
+        # Most of it is keys, hashes and rows, of which none comes twice.
+        pq.ParquetWriter(sink, pa.schema(list(types.items())), compression="zstd", use_dictionary=False) as writer,
         cursor.copy(sql.SQL("copy ({}) to stdout (format csv)").format(query)) as copy,
     ):
         for data in _blocks(copy):
