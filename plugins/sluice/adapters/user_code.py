@@ -15,12 +15,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-import psycopg
 import xxhash
 
 from sluice.errors import SpecInvalid
 
-_OUTAGES: Final = (ConnectionError, TimeoutError, socket.gaierror, psycopg.OperationalError)
 _CURRENT: Final[dict[str, tuple[int, ModuleType]]] = {}
 """By name, the modules that were loaded as they were at some moment, with the digest of their source then."""
 _IMPORTING: Final = threading.Lock()
@@ -57,10 +55,13 @@ def load_current(dotted: str, include: Path, place: str) -> tuple[Any, int]:
 
 def is_of_connection(error: BaseException) -> bool:
     """Whether a lost connection or a time-out is behind an error, whatever the client that was used has made of it."""
+    import psycopg
+
+    outages = (ConnectionError, TimeoutError, socket.gaierror, psycopg.OperationalError)
     found: BaseException | None = error
     seen: set[int] = set()
     while found is not None and id(found) not in seen:
-        if isinstance(found, _OUTAGES):
+        if isinstance(found, outages):
             return True
         seen.add(id(found))
         found = found.__cause__ or found.__context__
