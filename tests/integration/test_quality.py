@@ -222,6 +222,8 @@ OFFENDERS = [
     (expect("column_values_to_be_between", column="seen_at", min_value="2026-01-01T12:00:00"), ["a"]),
     (expect("column_values_to_match_regex", column="city", regex="^R"), ["c", "d"]),
     (expect("column_values_to_not_match_regex", column="city", regex=r"o\ye|'"), ["d"]),
+    (expect("column_values_to_match_regex", column="city", regex="^(%s|[^%])*$", mostly=1), ["d"]),
+    (expect("column_values_to_not_be_in_set", column="note", value_set=["5%"]), ["c"]),
     (expect("column_value_lengths_to_be_between", column="city", min_value=3, max_value=4), ["c", "d"]),
     (expect("column_value_lengths_to_be_between", column="city", max_value=4, strict_max=True), ["a", "b", "c", "d"]),
     (expect("column_value_lengths_to_equal", column="city", value=4), ["c", "d"]),
@@ -239,8 +241,8 @@ def test_whoever_offends_is_found_for_every_kind_that_can_reject(database: Conne
     stalls = [
         {"id": "a", "city": "Rome", "stars": 3, "rating": 3, "price": "1.5", "active": True},
         {"id": "b", "city": "Rome", "stars": 3, "rating": 4, "price": "2", "active": False, "note": ""},
-        {"id": "c", "city": "Paris", "stars": 1, "rating": 0, "note": "x"},
-        {"id": "d", "city": "L'x 'one", "stars": 4},
+        {"id": "c", "city": "Paris", "stars": 1, "rating": 0, "note": "5%"},
+        {"id": "d", "city": "L'x 'one%", "stars": 4},
     ]
     stalls = [{**each, "opened": when[each["id"]] and when[each["id"]][:10], "seen_at": when[each["id"]]} for each in stalls]
     suite = [SuiteExpectation.model_validate(expectation) for expectation, _ in OFFENDERS]

@@ -107,8 +107,7 @@ class PostgresExpecting:
 
     def refuse(self, expectation: SuiteExpectation, place: int) -> None:
         """Note the objects that come in and do not meet an expectation, by its place in the suite."""
-        query = self._of_offenders("note_offenders", expectation)
-        self._cursor.execute(query, {"expectation": place, "longest": LONGEST_VALUE + 1})
+        self._cursor.execute(self._of_offenders("note_offenders", expectation, place))
 
     def refused(self) -> Iterator[Refused]:
         """Yield them, one rows artifact after the other."""
@@ -144,11 +143,10 @@ class PostgresExpecting:
 
     def _told_apart(self, expectation: SuiteExpectation, result: ExpectationResult) -> ExpectationResult:
         """Tell the rows that come in from those that stay, and name some, by a query of our own."""
-        facts = {"samples": _SAMPLES, "longest": LONGEST_VALUE + 1}
         try:
             with self._bounded(), self._cursor.connection.transaction():
                 count = self._cursor.execute(self._of_offenders("count_offenders", expectation)).fetchone()
-                sample = self._cursor.execute(self._of_offenders("sample_offenders", expectation), facts).fetchall()
+                sample = self._cursor.execute(self._of_offenders("sample_offenders", expectation)).fetchall()
         except (psycopg.DataError, psycopg.ProgrammingError, psycopg.errors.QueryCanceled) as error:
             return not_checked(expectation, f"who does not meet it cannot be found: {error.diag.message_primary}")
         samples = tuple(Offender(key=row["key"], value=cut(row["value"])) for row in sample)
@@ -183,8 +181,15 @@ class PostgresExpecting:
             matches=matches,
         )
 
-    def _of_offenders(self, query: str, expectation: SuiteExpectation) -> sql.Composed:
-        return sql.SQL(_SQL[query]).format(offends=offends(expectation, self._fields), shown=shown(expectation))
+    def _of_offenders(self, query: str, expectation: SuiteExpectation, place: int = 0) -> sql.Composed:
+        """Fill a query in that takes the rows that do not meet an expectation; parameters would mistake a `%` in its texts."""
+        return sql.SQL(_SQL[query]).format(
+            offends=offends(expectation, self._fields),
+            shown=shown(expectation),
+            samples=_SAMPLES,
+            longest=LONGEST_VALUE + 1,
+            expectation=place,
+        )
 
 
 def _type(field: FieldSpec) -> sql.SQL:

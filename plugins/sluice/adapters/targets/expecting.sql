@@ -7,6 +7,7 @@ create temporary table offending (
     shard text collate "C" not null,
     seq integer not null,
     position integer not null,
+    transformer_version integer,
     expectation integer not null,
     value text
 ) on commit drop
@@ -48,14 +49,14 @@ select count(*) as rows, count(_key) as arriving from checked where {offends}
 
 -- name: sample_offenders
 -- Some of them, always the same ones: those that come in first, by key.
-select _key as key, left({shown}, %(longest)s) as value from checked where {offends}
-order by _key nulls last, value limit %(samples)s
+select _key as key, left({shown}, {longest}) as value from checked where {offends}
+order by _key nulls last, value limit {samples}
 
 -- name: note_offenders
 -- Notes the objects that come in and do not meet an expectation; one that breaks several is noted for the first.
-insert into offending (key, shard, seq, position, expectation, value)
-select k._key, c.shard, c.seq, c.position, %(expectation)s, k.value
-from (select _key, left({shown}, %(longest)s) as value from checked where _key is not null and {offends}) k
+insert into offending (key, shard, seq, position, transformer_version, expectation, value)
+select k._key, c.shard, c.seq, c.position, c.transformer_version, {expectation}, k.value
+from (select _key, left({shown}, {longest}) as value from checked where _key is not null and {offends}) k
 join compared c on c.key = k._key
 on conflict (key) do nothing
 
@@ -66,7 +67,7 @@ select shard, seq, position, key, expectation, value from offending order by sha
 -- name: reject_offenders
 -- Takes them for delivered and rejected, in whatever other form they were delivered as well.
 delete from staged s using offending o where s.key = o.key;
-insert into rejected (key) select key from offending
+insert into rejected (key, transformer_version) select key, transformer_version from offending
 
 -- name: drop_offenders
 -- Leaves them out of what the table would hold.
