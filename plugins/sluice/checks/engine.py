@@ -6,9 +6,11 @@ network and no telemetry; its progress bars, warnings and logs are off.
 """
 
 import importlib
+import importlib.util
 import logging
 import os
 import re
+import sys
 import threading
 import time
 import warnings
@@ -26,6 +28,8 @@ from sluice.model.quality import SuiteExpectation
 _FEW: Final = {"result_format": "SUMMARY", "partial_unexpected_count": 0}
 """Counts alone: to look for rows that offend where there are none costs another pass over all."""
 _OF_POSTGRES: Final = re.compile(r"\(psycopg\.errors\.\w+\)")
+_RARELY_USED: Final = "scipy.stats"
+"""A third of all that is loaded, for a few kinds of expectations."""
 _LOGGERS: Final = ("great_expectations", "py.warnings")
 
 
@@ -54,6 +58,7 @@ class Library:
     def _load(self) -> None:
         began = time.monotonic()
         try:
+            _put_off(_RARELY_USED)
             importlib.import_module("great_expectations")
         except Exception as error:  # noqa: BLE001 - of all that it loads, anything may be wrong
             self._error = error
@@ -114,6 +119,18 @@ class Engine:
         # It answers in an order of its own.
         found = {result.expectation_config.id: _answer(result) for result in results}
         return [found.get(each.id, Answer(success=False, figures={}, trouble="there is no answer")) for each in asked]
+
+
+def _put_off(name: str) -> None:
+    """Let a module be loaded when something of it is first used, and not when it is imported."""
+    spec = None if name in sys.modules else importlib.util.find_spec(name)
+    if spec is None or spec.loader is None:
+        return
+    spec.loader = importlib.util.LazyLoader(spec.loader)
+    sys.modules[name] = importlib.util.module_from_spec(spec)
+    parent, _, child = name.rpartition(".")
+    setattr(sys.modules[parent], child, sys.modules[name])
+    spec.loader.exec_module(sys.modules[name])
 
 
 def _not_usable(error: Exception) -> NotUsable:
