@@ -66,7 +66,7 @@ def transform(services: Services, run_id: RunId, shard_key: ShardKey) -> Shard:
 
 def _transform(services: Services, run: Run, shard: Shard, pulse: Heartbeat) -> Shard:
     spec, version = spec_of(services, run, shard), shard.version_in(run)
-    mapper = Mapper(spec, shard.until, shard.supplied_at, services.transform(spec, shard.key))
+    mapper = Mapper(spec, shard.until, shard.supplied_at, services.transform(spec, shard.key), pulse.moved)
     made_by, ledger = variant_of(version, mapper.reading), services.ledger(spec)
     order = mark_order(spec)
     done = {pointer.ref.seq: pointer for pointer in services.pointers.of(run.id, ArtifactKind.ROWS, shard.key)}

@@ -1,6 +1,6 @@
 """A chunk's pages as they came in; its rows as Parquet, its rejects by name, and what its marks say out."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -53,10 +53,11 @@ class Mapper:
         until: datetime | None = None,
         supplied_at: datetime | None = None,
         function: TeamFunction | None = None,
+        moved: Callable[[], object] = lambda: None,
     ) -> None:
         """Let no mark above `until` count, and count what is dated after `supplied_at`: see `ChunkMarks`.
 
-        `function` is the team's, of a spec that has one.
+        `function` is the team's, of a spec that has one; after each call of it, `moved` is called.
         """
         self._splitter = PageSplitter(spec.source.stored_records)
         self._names = [field.name for field in spec.fields]
@@ -64,7 +65,7 @@ class Mapper:
         self.reading = reading_of(spec, function)
         """The number of this way to make rows of records."""
         self._identity = Identity(spec, self.reading)
-        self._making = None if function is None else making(spec, function, self._identity)
+        self._making = None if function is None else making(spec, function, self._identity, moved)
         self._order = mark_order(spec)
         self._bounds = (until, supplied_at)
 

@@ -1,22 +1,26 @@
 """A team's function and a number of objects come in; what it made of each goes out, or why it failed for that one alone.
 
-A frame that it fails for is halved until the objects are found that it fails for by themselves. The others go through.
+A frame that it fails for is halved until the objects are found that it fails for by themselves. The others go through. Where
+none ever does, nothing is wrong with the objects.
 """
 
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
 from sluice.errors import TransformBroken, TransformUnavailable
-from sluice.mapping.reading import Outcome
 from sluice.mapping.violation import FUNCTION, Problem
 from sluice.ports import TeamFunction
 
 Places = Sequence[int]
 """Which objects of a chunk are meant."""
+Problems = tuple[Problem, ...]
+"""What the function has done to an object that leads nowhere."""
+
+Made = TypeVar("Made")
 
 _ENOUGH: Final = 32
 """So many objects that failed, and none that came through: it is the function that fails."""
@@ -34,8 +38,10 @@ class Unusable(Exception):
 class Narrowing:
     """Calls one function, and remembers across the chunks of a shard whether any object ever came through."""
 
-    def __init__(self, function: TeamFunction) -> None:
+    def __init__(self, function: TeamFunction, moved: Callable[[], object]) -> None:
+        """Call `moved` after each attempt: it may take thousands of them to find what a chunk's bad objects are."""
         self._function = function
+        self._moved = moved
         self._failed = 0
         self._has_worked = False
 
@@ -55,12 +61,12 @@ class Narrowing:
                 raise TransformUnavailable(f"{self._function.name} {message}") from None
             raise Unusable(message) from None
 
-    def outcomes(self, number: int, attempt: Callable[[Places], Sequence[Outcome]]) -> list[Outcome]:
-        """Return the outcome of each of so many objects; `attempt` raises `Unusable` if it takes some of them by themselves.
+    def outcomes(self, number: int, attempt: Callable[[Places], Sequence[Made | Problems]]) -> list[Made | Problems]:
+        """Return what was made of each of so many objects; `attempt` raises `Unusable` if it takes some of them by themselves.
 
         Raises `TransformBroken` if no object ever comes through.
         """
-        found: dict[int, Outcome] = {}
+        found: dict[int, Made | Problems] = {}
         waiting: list[Places] = [range(number)] if number else []
         while waiting:
             places = [place for place in waiting.pop() if place not in found]
@@ -71,29 +77,38 @@ class Narrowing:
                     self._probe(places, attempt, found)
         return [found[place] for place in range(number)]
 
-    def _probe(self, places: Places, attempt: Callable[[Places], Sequence[Outcome]], found: dict[int, Outcome]) -> None:
+    def _probe(
+        self, places: Places, attempt: Callable[[Places], Sequence[Made | Problems]], found: dict[int, Made | Problems]
+    ) -> None:
         """Try single objects from all over a frame until one comes through, so that a broken function fails for no more."""
         for place in places[:: max(1, len(places) // _ENOUGH)]:
             if self._has_worked:
                 return
             self._attempt([place], attempt, found)
 
-    def _attempt(self, places: Places, attempt: Callable[[Places], Sequence[Outcome]], found: dict[int, Outcome]) -> bool:
-        """Note the outcomes of some objects; return False if there are none, so that it takes fewer at a time."""
+    def _attempt(
+        self, places: Places, attempt: Callable[[Places], Sequence[Made | Problems]], found: dict[int, Made | Problems]
+    ) -> bool:
+        """Note what was made of some objects; return False if that is nothing, so that it takes fewer at a time."""
+        made: Sequence[Made | Problems]
         try:
-            found.update(zip(places, attempt(places), strict=True))
+            made = attempt(places)
         except Unusable as unusable:
             if len(places) > 1:
                 return False
-            found[places[0]] = (Problem(None, FUNCTION, f"{self._function.name} {unusable.message}"),)
-            self._failed += 1
-            if self._failed >= _ENOUGH and not self._has_worked:
-                raise TransformBroken(
-                    f"no object comes through the team's function, of {self._failed} that were tried one by one: "
-                    f"{self._function.name} {unusable.message}"
-                ) from None
-        else:
-            self._has_worked = True
+            made = [(Problem(None, FUNCTION, f"{self._function.name} {unusable.message}"),)]
+        finally:
+            self._moved()
+        found.update(zip(places, made, strict=True))
+        failures = [outcome for outcome in made if isinstance(outcome, tuple)]
+        self._has_worked = self._has_worked or len(failures) < len(made)
+        self._failed += len(failures)
+        if self._failed >= _ENOUGH and not self._has_worked:
+            (problem, *_) = failures[-1]
+            raise TransformBroken(
+                f"no object comes through {self._function.name}, of {self._failed} that were tried: "
+                + (f"{problem.field}: {problem.message}" if problem.field else problem.message)
+            )
         return True
 
 

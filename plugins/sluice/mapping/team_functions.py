@@ -12,7 +12,7 @@ from msgspec import Raw
 from sluice.mapping.exact import ExactType, exact_type, told_apart
 from sluice.mapping.frames import TypedFrames
 from sluice.mapping.identity import Identified, Identity
-from sluice.mapping.narrowing import Narrowing, Places, readable
+from sluice.mapping.narrowing import Narrowing, Places, Problems, readable
 from sluice.mapping.reader import Reader
 from sluice.mapping.reading import Outcome, outcomes
 from sluice.mapping.record_frames import decoded, frame_of, records_of
@@ -28,57 +28,49 @@ Making = Callable[[Sequence[Identified]], Sequence[Outcome]]
 """Makes the rows of objects, in their order."""
 
 
-def making(spec: SyncSpec, function: TeamFunction, identity: Identity) -> Making:
-    """Return what makes the rows of a sync that has a function."""
-    if spec.transform is not None and spec.transform.when == "before":
-        return _Before(spec, function, identity)
-    return _After(spec, function, identity)
+def making(spec: SyncSpec, function: TeamFunction, identity: Identity, moved: Callable[[], object]) -> Making:
+    """Return what makes the rows of a sync that has a function, and calls `moved` after each call of it."""
+    kind = _Before if spec.transform is not None and spec.transform.when == "before" else _After
+    return kind(spec, Narrowing(function, moved), identity)
 
 
 class _Before:
     """Lets the function have the records, and reads the fields of what it returns."""
 
-    def __init__(self, spec: SyncSpec, function: TeamFunction, identity: Identity) -> None:
+    def __init__(self, spec: SyncSpec, narrowing: Narrowing, identity: Identity) -> None:
         self._reader = Reader(spec.fields, required=spec.object.key)
-        self._narrowing = Narrowing(function)
+        self._narrowing = narrowing
         self._check = _IdentityCheck(spec, identity)
 
     def __call__(self, records: Sequence[Identified]) -> list[Outcome]:
         labels = _labels(records)
 
-        def attempt(places: Places) -> list[Outcome]:
+        def attempt(places: Places) -> list[Raw | Problems]:
             # Anew for each call: a function may change the lists and dictionaries themselves.
             given = [decoded(records[place].raw) for place in places]
             named = [labels[place] for place in places]
             returned = self._narrowing.call(frame_of(given, named))
             with readable():
                 written = records_of(returned, given, named)
-            return self._read([records[place] for place in places], written)
+            return [
+                raw if isinstance(raw, tuple) else self._check.of_record(records[place], raw) or raw
+                for place, raw in zip(places, written, strict=True)
+            ]
 
-        return self._narrowing.outcomes(len(records), attempt)
-
-    def _read(self, records: Sequence[Identified], written: Sequence[Raw | tuple[Problem, ...]]) -> list[Outcome]:
-        sound = [raw for raw in written if not isinstance(raw, tuple)]
-        read = outcomes(self._reader, [(raw, _NUL in bytes(raw)) for raw in sound])
-        found: list[Outcome] = []
-        for record, raw in zip(records, written, strict=True):
-            if isinstance(raw, tuple):
-                found.append(raw)
-                continue
-            outcome = next(read)
-            found.append(self._check.of_record(record, raw) or outcome)
-        return found
+        written = self._narrowing.outcomes(len(records), attempt)
+        read = outcomes(self._reader, [(raw, _NUL in bytes(raw)) for raw in written if not isinstance(raw, tuple)])
+        return [raw if isinstance(raw, tuple) else next(read) for raw in written]
 
 
 class _After:
     """Reads the fields, and lets the function have their values."""
 
-    def __init__(self, spec: SyncSpec, function: TeamFunction, identity: Identity) -> None:
+    def __init__(self, spec: SyncSpec, narrowing: Narrowing, identity: Identity) -> None:
         fields = [field.unruled.model_copy(update={"required": False}) for field in spec.fields]
         self._reader = Reader(fields, required=spec.object.key)
         self._rules = RowRules(spec.fields, spec.object.key)
         self._frames = TypedFrames(spec.fields)
-        self._narrowing = Narrowing(function)
+        self._narrowing = narrowing
         self._check = _IdentityCheck(spec, identity)
 
     def __call__(self, records: Sequence[Identified]) -> list[Outcome]:
@@ -91,14 +83,15 @@ class _After:
             given, named = [rows[place] for place in places], [labels[place] for place in places]
             returned = self._narrowing.call(self._frames.frame(given, named))
             with readable():
-                return self._frames.rows(returned, given, named)
+                made = self._frames.rows(returned, given, named)
+            return [
+                row if isinstance(row, tuple) else self._check.of_row(records[sound[place]], row) or row
+                for place, row in zip(places, made, strict=True)
+            ]
 
-        for place, outcome in zip(sound, self._narrowing.outcomes(len(rows), attempt), strict=True):
-            found[place] = outcome if isinstance(outcome, tuple) else self._judged(records[place], outcome)
+        for place, row in zip(sound, self._narrowing.outcomes(len(rows), attempt), strict=True):
+            found[place] = row if isinstance(row, tuple) else tuple(self._rules.problems(row)) or row
         return found
-
-    def _judged(self, record: Identified, row: list[Any]) -> Outcome:
-        return self._check.of_row(record, row) or tuple(self._rules.problems(row)) or row
 
 
 class _IdentityCheck:

@@ -60,9 +60,43 @@ def test_few_calls_find_one_object_among_many() -> None:
 def test_a_function_that_no_object_comes_through_is_broken() -> None:
     """It stops the shard after a few calls, naming the place, and makes no dead letters."""
     function = Function(failing_for(3))
-    with pytest.raises(TransformBroken, match=r"of 32 that were tried one by one: .*enrich failed at hotels\.py:3: ValueError"):
+    with pytest.raises(TransformBroken, match=r"of 32 that were tried: .*enrich failed at hotels\.py:3: ValueError"):
         Mapper(SPEC, function=function).map_chunk([page_of(*hotels(*[3] * 1_000))], ARTIFACT, nothing)
     assert function.calls <= 40
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda frame: frame.iloc[:0], "has not returned it"),
+        (lambda frame: frame.assign(id="x"), 'id: the function may not change it: "\\d+" became "x"'),
+        (lambda frame: frame.assign(stars=float("nan")), "stars.*: nan is no"),
+    ],
+)
+def test_a_function_that_spoils_every_object_is_broken(function: Callable[[Any], Any], message: str, when: str) -> None:
+    """Frames that can be read are no better, if nothing in them can be used: the objects were as they should be."""
+    spec = spec_with({"id": "text", "stars": "integer"}, when=when)
+    with pytest.raises(TransformBroken, match=f"no object comes through transforms.hotels.enrich, of 39 .*{message}"):
+        through(spec, function, *hotels(*range(2, 41)))
+    assert len(through(spec, function, *hotels(*range(2, 12))).rejects) == 10
+
+
+def test_objects_that_are_bad_in_themselves_break_no_function() -> None:
+    """It has returned them as they were: what the fields say of them afterwards is said object by object."""
+    for when in ("before", "after"):
+        spec = spec_with({"id": "text", "stars": {"type": "integer", "maximum": 5}}, when=when)
+        chunk = through(spec, lambda frame: frame, *hotels(*[9] * 50))
+        assert [reject.error for reject in chunk.rejects] == ["maximum"] * 50
+
+
+def test_each_attempt_is_progress() -> None:
+    """Whoever looks for the bad objects of a chunk for long is not taken for dead."""
+    function = Function(failing_for(99))
+    moves: list[int] = []
+    mapper = Mapper(SPEC, function=function, moved=lambda: moves.append(function.calls))
+    mapper.map_chunk([page_of(*hotels(1, 99, 3))], ARTIFACT, nothing)
+    assert moves == list(range(1, function.calls + 1))
 
 
 def test_small_chunks_add_up_to_a_broken_function() -> None:
