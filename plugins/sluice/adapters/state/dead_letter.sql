@@ -150,8 +150,8 @@ where sync = %(sync)s and status = 'open' and object_key = any(%(keys)s)
     and (%(donors)s::text[] is null or run = any(%(donors)s) or run = %(run)s)
 
 -- name: close_absent
--- Close the open letters of what a run that has seen all there is has not met: neither in a chunk of its own, nor of the run
--- it has taken them over from.
+-- Close the open letters of what a run that has seen all there is has not met.
+-- It meets objects in chunks of its own, and in those of the run it has taken them over from.
 update sluice_state.dead_letter as held set
     status = 'closed', ended_at = now(), ended_by = %(run)s, reason = 'a run that saw all there is did not meet it'
 where held.sync = %(sync)s and held.status = 'open' and held.last_seen < %(began)s
@@ -182,8 +182,8 @@ select object_key from sluice_state.dead_letter where sync = %(sync)s and status
 -- What has no letter of its own, oldest first.
 select * from sluice_state.dead_letter_rest where sync = %(sync)s order by id
 
--- name: create_settling
--- Objects that came again, and where objects of the rest stand; both end with the transaction.
+-- name: create_seen
+-- Objects that came again; they end with the transaction.
 create temporary table seen (
     identity text not null,
     raw_hash bytea,
@@ -192,7 +192,10 @@ create temporary table seen (
     raw_artifact text,
     raw_frame integer,
     raw_index integer
-) on commit drop;
+) on commit drop
+
+-- name: create_standing
+-- Where objects of the rest stand; it ends with the transaction.
 create temporary table standing (
     rest bigint not null,
     line integer not null,
@@ -210,8 +213,7 @@ copy standing (rest, line, identity, raw_hash) from stdin
 
 -- name: know_settling
 -- Let the planner know how many there are.
-analyze seen;
-analyze standing
+analyze seen, standing
 
 -- name: settle
 -- Take out of the rest what came again, be it right or wrong: what is wrong is counted where it came last.

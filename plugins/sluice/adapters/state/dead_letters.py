@@ -90,7 +90,8 @@ class PostgresDeadLetterStore:
         """Take out of the rest what was seen again; what was discarded of it stays so as long as its bytes do."""
         with self._database.transaction() as connection:
             facts = {"sync": run.sync, "run": run.id, "donors": donors_of(connection, run)}
-            connection.execute(_SQL["create_settling"])
+            connection.execute(_SQL["create_seen"])
+            connection.execute(_SQL["create_standing"])
             _copy(connection, "copy_seen", map(_seen, seen))
             _copy(connection, "copy_standing", map(_standing, standing))
             flights.still_run(connection, run.id, run.token)

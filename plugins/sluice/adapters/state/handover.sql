@@ -43,8 +43,8 @@ order by artifact.id
 select id from sluice_state.run where id = any(%(donors)s) order by id for no key update
 
 -- name: whole_shards
--- The shards of some runs that were fetched to their end and of which every raw chunk is kept, oldest run first. One that was taken
--- over from an earlier of these runs, chunks and all, is the same once more, and left out.
+-- The shards of some runs that were fetched to their end and of which every raw chunk is kept, oldest run first.
+-- One that was taken over from an earlier of these runs, chunks and all, is the same once more, and left out.
 with donor as (
     select run, place from unnest(%(donors)s::text[]) with ordinality as listed (run, place)
 ), chunk as (
@@ -79,8 +79,8 @@ on conflict (run, key) do nothing
 returning key
 
 -- name: replay_chunks
--- Copy the pointers to the raw chunks of the shards that were made, those of older runs first, and let them live for as long as the
--- run's own would.
+-- Copy the pointers to the raw chunks of the shards that were made, those of older runs first.
+-- They live for as long as the run's own would.
 insert into sluice_state.artifact (run, sync, kind, shard, seq, variant, key, bytes, sha256, records, expires_at, pinned)
 select %(run)s, sync, kind, shard, row_number() over (partition by shard order by place, seq, id) - 1, variant, artifact.key, bytes,
     sha256, records, case when expires_at is not null then greatest(expires_at, %(expires_at)s) end, pinned
