@@ -17,7 +17,7 @@ from sluice.mapping.columns import keys_of
 from sluice.mapping.reject_lines import read, written
 from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
 from sluice.model.base import ShardKey
-from sluice.model.reject import DeadLetterRest, Reject, Sighting, Standing, identity_of
+from sluice.model.reject import DeadLetterRest, RawAddress, Reject, Sighting, Standing, identity_of
 from sluice.model.run import Run
 from sluice.model.shard import Shard
 from sluice.ports import Services
@@ -36,6 +36,18 @@ def keep_rejects(services: Services, run: Run, shard: Shard, raw: Pointer, rejec
     log.info(log_events.ARTIFACT_STORED, artifact=pointer.key, kind=str(ref.kind), bytes=pointer.bytes, records=len(rejects))
     services.pointers.add(pointer, shard.token)
     services.dead_letters.record(run, shard, rejects, pointer.key)
+
+
+def keep_new_rejects(
+    services: Services, run: Run, shard: Shard, raw: Pointer, rejects: Sequence[Reject], *, variant: str
+) -> None:
+    """Store those of a chunk's rejects that are not kept yet."""
+    known: set[RawAddress] = set()
+    for pointer in rejects_artifacts(services, run.id, {shard.key}) if rejects else ():
+        if pointer.ref.seq == raw.ref.seq:
+            with intact(services, pointer, run) as lines:
+                known.update(reject.address for reject in read(lines))
+    keep_rejects(services, run, shard, raw, [reject for reject in rejects if reject.address not in known], variant=variant)
 
 
 def rejects_of(services: Services, run: Run, shards: Container[ShardKey]) -> Iterator[Reject]:

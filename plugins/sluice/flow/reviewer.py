@@ -19,12 +19,12 @@ from sluice.flow.overtaken import overtaken
 from sluice.flow.packet import with_packet
 from sluice.flow.pinned_spec import pinned_spec
 from sluice.flow.quality import checked
-from sluice.flow.rejects import note_repeated, rejects_of
+from sluice.flow.rejects import keep_new_rejects, note_repeated, rejects_of
 from sluice.flow.review_artifacts import keep
 from sluice.flow.rows_artifacts import rows_artifacts, staged_artifacts, variant_of
 from sluice.flow.turned_down import end_superseded
 from sluice.mapping.columns import postdated_of
-from sluice.mapping.mapper import Mapper
+from sluice.mapping.mapper import MappedChunk, Mapper
 from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
 from sluice.model.base import ObjectKey, ReviewId, RunId, ShardKey
 from sluice.model.evidence import Evidence
@@ -192,31 +192,33 @@ def _compare(
     """Hold what is staged against the ledger; chunks that lack a row for that are mapped again."""
     while lacking := diffing.compare(scope):
         for shard, seq in lacking:
+            mapped = _map_again(services, entry, spec, arrived[shard], seq)
             diffing.unstage(shard, seq)
-            diffing.stage(shard, seq, _map_again(services, entry.run, spec, arrived[shard], seq))
+            diffing.stage(shard, seq, mapped.rows)
+            rejected = [reject.key for reject in mapped.rejects if reject.key is not None]
+            diffing.stage_rejected(rejected, arrived[shard].version_in(entry.run))
             entry.pulse.moved()
     entry.pulse.moved()
 
 
-def _map_again(services: Services, run: Run, spec: SyncSpec, shard: Shard, seq: int) -> bytes:
-    """Map a chunk in full, since the ledger forgot meanwhile what the transformer left out for its sake."""
+def _map_again(services: Services, entry: Entry, spec: SyncSpec, shard: Shard, seq: int) -> MappedChunk:
+    """Map a chunk in full, since the ledger forgot meanwhile what the transformer left out for its sake.
+
+    What of it cannot be taken in any more, for a team's function that was edited, say, is a reject as well, and not gone.
+    """
+    run = entry.run
     raw = next(raw for raw in services.pointers.of(run.id, ArtifactKind.RAW, shard.key) if raw.ref.seq == seq)
     with intact(services, raw, run) as chunk:
         meant = spec.as_version(shard.version_in(run))
-        mapper = Mapper(meant, shard.until, shard.supplied_at, services.transform(meant, shard.key))
+        mapper = Mapper(meant, shard.until, shard.supplied_at, services.transform(meant, shard.key), entry.pulse.moved)
         mapped = mapper.map_chunk(services.codec.pages(chunk), raw.key, lambda _: {})
-    ref = ArtifactRef(
-        sync=run.sync,
-        run=run.id,
-        kind=ArtifactKind.ROWS,
-        shard=shard.key,
-        seq=seq,
-        variant=f"{variant_of(meant.version, mapper.reading, full=True)}{raw.ref.variant}",
-    )
+    variant = f"{variant_of(meant.version, mapper.reading, full=True)}{raw.ref.variant}"
+    keep_new_rejects(services, run, shard, raw, mapped.rejects, variant=variant)
+    ref = ArtifactRef(sync=run.sync, run=run.id, kind=ArtifactKind.ROWS, shard=shard.key, seq=seq, variant=variant)
     pointer = services.artifacts.put(ref, mapped.rows, records=mapped.objects, expires_at=raw.expires_at)
     services.pointers.add(pointer, shard.token)
     log.info(log_events.CHUNK_MAPPED_AGAIN, shard=shard.key, seq=seq)
-    return mapped.rows
+    return mapped
 
 
 def _is_complete(run: Run, shards: list[Shard], keyless: int) -> bool:

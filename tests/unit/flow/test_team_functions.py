@@ -1,16 +1,23 @@
 """The team's function in the steps: admission asks for it, transforming, reviewing and trying call it."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from sluice.errors import SpecInvalid, TransformBroken
+from sluice.flow.publisher import publish
+from sluice.flow.reviewer import review
+from sluice.flow.settlement import settle
 from sluice.flow.transformer import transform
 from sluice.flow.trial import try_spec
+from sluice.model.base import ObjectKey
+from sluice.model.ledger import Outcome
 from sluice.model.lifecycle import ShardStatus
 from sluice.model.run import Mode
+from sluice.model.spec import ReviewPolicy
 from sluice.model.trial import TrialQuestion
-from tests.unit.flow.workshop import MAY, NORTH, RUN, Workshop, page, sync_spec
+from tests.unit.flow.workshop import MAY, NORTH, RUN, SOUTH, Workshop, page, sync_spec
 from tests.unit.mapping.functions import Function
 
 SPEC = sync_spec(
@@ -95,3 +102,38 @@ def test_trying_a_spec_calls_it() -> None:
     assert [row.values["name"] for row in trial.rows] == ["A"]
     assert [(reject.key, reject.error) for reject in trial.rejects] == [("nameless", "function")]
     assert trial.hints == ()
+
+
+def test_what_a_function_rejects_only_at_review_is_not_taken_for_gone() -> None:
+    """The ledger has another row than the transformer relied on, and by now the function fails for the object."""
+    policy = {"first_load": "auto-approve", "auto_approve": {"created": "100%", "rejected": "100%"}}
+    workshop = Workshop(spec=SPEC.model_copy(update={"review": ReviewPolicy.model_validate(policy)}), function=Function(naming))
+    workshop.equip()
+    target = workshop.target
+    assert target is not None
+
+    def bring_all() -> None:
+        workshop.begin(mode=Mode.FULL)
+        workshop.bring_in(NORTH, *((key, MAY) for key in ("a", "b", "c", "nameless")))
+        workshop.bring_in(SOUTH)
+
+    bring_all()
+    review(workshop.services, RUN)
+    publish(workshop.services, RUN)
+    settle(workshop.services, RUN)
+    for table in ("runs", "shards", "pointers", "reviews", "dead_letters"):
+        getattr(workshop.memory, table).clear()
+    workshop.memory.clock.move(timedelta(days=1))
+    bring_all()
+    known = target.ledger.objects["hotels", ObjectKey("a")]
+    target.ledger.objects["hotels", ObjectKey("a")] = known.model_copy(update={"row_hash": b"another" * 2})
+
+    def edited(frame: Any) -> Any:
+        if "a" in frame["id"].tolist():
+            raise ValueError("a")
+        return naming(frame)
+
+    workshop.function = Function(edited)
+    made = [review(workshop.services, RUN) for _ in range(2)]
+    assert [each.figures.outcomes for each in made] == [{Outcome.REJECTED: 2}] * 2
+    assert sorted(letter.reject.key or "" for letter in workshop.memory.dead_letters) == ["a", "nameless"]
