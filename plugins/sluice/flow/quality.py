@@ -74,6 +74,7 @@ class _Inspection:
         self._entry = entry
         self._spec = spec
         self._suite = suite.expectations
+        self._rows = rows_artifacts(services, entry.run.id)
         self._began = services.clock.elapsed()
         policy = entry.policy
         self._until = self._began + policy.timeouts.step.total_seconds() / 2
@@ -84,9 +85,8 @@ class _Inspection:
 
     def made(self, name: str, arrived: Mapping[ShardKey, Shard], again: Callable[[], None]) -> Quality:
         """Return what is found, having rejected what the suite rejects."""
-        artifacts = rows_artifacts(self._services, self._entry.run.id)
         for shard, seq in self._expecting.needed():
-            with intact(self._services, artifacts[shard, seq], self._entry.run) as rows:
+            with intact(self._services, self._rows[shard, seq], self._entry.run) as rows:
                 self._expecting.load_rows(shard, seq, rows)
             self._entry.pulse.moved()
         number = self._expecting.complete()
@@ -138,20 +138,21 @@ class _Inspection:
                 counts[place] = 0
         if not counts:
             return {}
+        chunks = self._services.pointers.of(self._entry.run.id, ArtifactKind.RAW)
+        raws = {(raw.ref.shard, raw.ref.seq): raw for raw in chunks}
         for (shard, seq), refused in groupby(self._expecting.refused(), key=lambda each: (each.shard, each.seq)):
             some = list(refused)
-            self._keep(arrived[shard], seq, some)
+            self._keep(arrived[shard], raws[shard, seq], some)
             for each in some:
                 counts[each.expectation] += 1
             self._entry.pulse.moved()
         note_repeated(self._services, self._entry.run, arrived, self._entry.pulse.moved)
         return counts
 
-    def _keep(self, shard: Shard, seq: int, refused: Sequence[Refused]) -> None:
-        """Keep the rejects of one chunk, each with the address of its record."""
-        services, run = self._services, self._entry.run
-        raw = next(raw for raw in services.pointers.of(run.id, ArtifactKind.RAW, shard.key) if raw.ref.seq == seq)
-        with intact(services, rows_artifacts(services, run.id)[shard.key, seq], run) as rows:
+    def _keep(self, shard: Shard, raw: Pointer, refused: Sequence[Refused]) -> None:
+        """Keep the rejects of one raw chunk, each with the address of its record."""
+        services, run, seq = self._services, self._entry.run, raw.ref.seq
+        with intact(services, self._rows[shard.key, seq], run) as rows:
             places = places_of(rows, [each.position for each in refused])
         if places is None:
             services.redos.map_again(shard.key, [seq], run)
