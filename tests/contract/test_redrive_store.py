@@ -234,6 +234,34 @@ def test_what_a_redrive_takes_up_and_does_not_reject_is_closed(stores: Stores, r
     assert (closed.ended_by, closed.reason) == (redriving.id, "a later delivery of it was published")
 
 
+def test_letters_of_the_same_bytes_become_one(stores: Stores, run: Run, paris: Shard) -> None:
+    """An older release has met the same garbage twice, and took no hash of it: in vain is one attempt more of one letter."""
+    stores.dead_letters.record(run, paris, [a_reject(None, 0), a_reject(None, 1)], "rejects-0")
+    redriving = later(stores, mode=Mode.REDRIVE, redrives=ALL)
+    shard = claimed(stores, redriving)
+    found = stores.redrives.letters(redriving, PARIS, None, 9)
+    for _ in range(2):
+        stores.redrives.take_up(shard, {letter.id: "f" * 32 for letter in found})
+    assert stores.redrives.taken(redriving.id) == {None: run.created_at}
+    stores.dead_letters.record(redriving, shard, [hashed(None, 5, "f", "raw-1")], "rejects-1")
+    assert stores.redrives.close(redriving, [PARIS], []) == 1
+    (left,) = stores.dead_letters.open_for("hotels", 9)
+    assert (left.id, left.attempts, left.reject.address.artifact) == (found[0].id, 2, "raw-1")
+    assert stores.letter_desk.get(found[1].id).reason == "another letter is of the same bytes"
+
+
+def test_other_bytes_of_the_same_letters_are_another_selection(stores: Stores, run: Run, paris: Shard) -> None:
+    """A redrive of them is not answered with the outcome of the last one; in vain, with the same bytes, it is."""
+    stores.dead_letters.record(run, paris, [hashed("h1"), hashed(None, 1, "b")], "rejects-0")
+    state = stores.redrives.state("hotels", ALL)
+    again = later(stores)
+    shard = claimed(stores, again)
+    stores.dead_letters.record(again, shard, [hashed("h1", 5, "0", "raw-1")], "rejects-1")
+    assert stores.redrives.state("hotels", ALL) == state
+    stores.dead_letters.record(again, shard, [hashed("h1", 6, "c", "raw-1")], "rejects-2")
+    assert stores.redrives.state("hotels", ALL) != state
+
+
 def test_letters_that_end_otherwise_are_overtaken(stores: Stores, run: Run, paris: Shard) -> None:
     """They came right in another run, or a person gave them up, while a redrive had their bytes."""
     stores.dead_letters.record(run, paris, [hashed("h1"), hashed("h2", 1), hashed("h3", 2)], "rejects-0")

@@ -75,7 +75,7 @@ class RedriveStore(Protocol):
     def taken(self, run: RunId) -> dict[ObjectKey | None, datetime]:
         """Return the objects that the run has taken up, each with when it was fetched from the supplier.
 
-        None: at the earliest, for those that have no letter of their own.
+        None: at the earliest, for those that have no letter of their own, or one without a key.
         """
 
     def close(self, run: Run, shards: Sequence[ShardKey], overtaken: Sequence[ObjectKey]) -> int:

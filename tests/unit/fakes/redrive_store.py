@@ -28,9 +28,9 @@ class MemoryRedriveStore:
 
     def state(self, sync: str, redrive: Redrive) -> str:
         """Return what is another text once other objects are selected."""
-        letters = [letter.id for letter in selected(self._memory, sync, redrive)]
+        letters = [(letter.id, letter.reject.raw_hash) for letter in selected(self._memory, sync, redrive)]
         rest = [row.id for row in selected_rest(self._memory, sync, redrive)]
-        return f"{len(letters)} {max(letters, default=0)} {max(rest, default=0)}"
+        return f"{letters} {max(rest, default=0)}"
 
     def letters(self, run: Run, shard: ShardKey, after: RawAddress | None, limit: int) -> list[DeadLetter]:
         """Return letters of a shard behind an address."""
@@ -48,7 +48,10 @@ class MemoryRedriveStore:
         self._memory.still_shard(shard.run, shard.key, shard.token)
         for index, letter in enumerate(self._memory.dead_letters):
             if letter.id in letters and letter.status is DeadLetterStatus.OPEN:
-                known = letter.reject.model_copy(update={"raw_hash": letter.reject.raw_hash or letters[letter.id]})
+                raw_hash = letter.reject.raw_hash or letters[letter.id]
+                if letter.reject.raw_hash is None and letter.reject.key is None and self._is_known(letter.sync, raw_hash):
+                    raw_hash = None
+                known = letter.reject.model_copy(update={"raw_hash": raw_hash})
                 taken = {"redriven_by": shard.run, "reject": known}
                 self._memory.dead_letters[index] = letter.model_copy(update=taken)
 
@@ -72,8 +75,13 @@ class MemoryRedriveStore:
             for letter in self._memory.dead_letters
             if letter.redriven_by == run and letter.reject.key is not None
         }
-        rest = [self._memory.runs[row.run].created_at for row in self._memory.rest.values() if row.redriven_by == run]
-        return {**found, **({None: min(rest)} if rest else {})}
+        nameless = [self._memory.runs[row.run].created_at for row in self._memory.rest.values() if row.redriven_by == run]
+        nameless += [
+            self._memory.delivered[letter.id]
+            for letter in self._memory.dead_letters
+            if letter.redriven_by == run and letter.reject.key is None
+        ]
+        return {**found, **({None: min(nameless)} if nameless else {})}
 
     def close(self, run: Run, shards: Sequence[ShardKey], overtaken: Sequence[ObjectKey]) -> int:
         """Close what was taken up and not rejected again."""
@@ -90,10 +98,22 @@ class MemoryRedriveStore:
             is_taken = letter.redriven_by == run.id and letter.status is DeadLetterStatus.OPEN
             if is_taken and letter.shard in shards:
                 why = "a later delivery of it was published" if letter.reject.key in overtaken else None
+                if letter.reject.key is None and letter.reject.raw_hash is None:
+                    why = "another letter is of the same bytes"
                 ended = {"status": DeadLetterStatus.CLOSED, "ended_by": run.id, "reason": why}
                 self._memory.dead_letters[index] = letter.model_copy(update={**ended, "ended_at": self._memory.clock.now()})
                 closed += 1
         return closed
+
+    def _is_known(self, sync: str, raw_hash: str) -> bool:
+        """Whether an open letter is known by these bytes alone."""
+        return any(
+            letter.sync == sync
+            and letter.status is DeadLetterStatus.OPEN
+            and letter.reject.key is None
+            and letter.reject.raw_hash == raw_hash
+            for letter in self._memory.dead_letters
+        )
 
 
 def selected(memory: Memory, sync: str, redrive: Redrive) -> list[DeadLetter]:

@@ -14,16 +14,12 @@ select shard, sum(objects)::bigint as objects from (
 group by shard order by shard
 
 -- name: state
--- What tells one selection from the same one at another time: how many letters there are, the newest of them, and all the rest.
+-- What tells one selection from the same one at another time: the letters with what their bytes hash to, and the newest of the rest.
 select
-    (select count(*) from sluice_state.dead_letter
+    (select md5(string_agg(concat_ws(' ', id, encode(raw_hash, 'hex')), ',' order by id)) from sluice_state.dead_letter
         where sync = %(sync)s and status = 'open'
             and (cardinality(%(ids)s::bigint[]) = 0 or id = any(%(ids)s))
             and (%(error)s::text is null or (error = %(error)s and field is not distinct from %(field)s::text))) as letters,
-    (select max(id) from sluice_state.dead_letter
-        where sync = %(sync)s and status = 'open'
-            and (cardinality(%(ids)s::bigint[]) = 0 or id = any(%(ids)s))
-            and (%(error)s::text is null or (error = %(error)s and field is not distinct from %(field)s::text))) as newest,
     (select max(id) from sluice_state.dead_letter_rest
         where sync = %(sync)s and status = 'open' and cardinality(%(ids)s::bigint[]) = 0
             and (%(error)s::text is null or (error = %(error)s and field is not distinct from %(field)s::text))) as rest
@@ -49,9 +45,22 @@ where sync = %(sync)s and status = 'open' and shard = %(shard)s and cardinality(
 order by id
 
 -- name: take_up
--- Note that a run has the bytes of some letters, and what their hash is.
-update sluice_state.dead_letter as held set redriven_by = %(run)s, raw_hash = coalesce(held.raw_hash, taken.raw_hash)
-from unnest(%(ids)s::bigint[], %(hashes)s::bytea[]) as taken (id, raw_hash)
+-- Note that a run has the bytes of some letters, and what their hash is. Where older releases have written several letters of the
+-- same bytes that nobody can name, one of them has the hash: it is the letter of these bytes from now on.
+update sluice_state.dead_letter as held set
+    redriven_by = %(run)s,
+    raw_hash = coalesce(held.raw_hash, case when held.object_key is not null or taken.is_first then taken.raw_hash end)
+from (
+    select found.id, found.raw_hash,
+        row_number() over (partition by found.raw_hash, letter.object_key is null order by found.id) = 1
+        and not exists (
+            select from sluice_state.dead_letter as other
+            where other.sync = letter.sync and other.status = 'open' and other.object_key is null
+                and other.raw_hash = found.raw_hash
+        ) as is_first
+    from unnest(%(ids)s::bigint[], %(hashes)s::bytea[]) as found (id, raw_hash)
+    join sluice_state.dead_letter as letter on letter.id = found.id
+) as taken
 where held.id = taken.id and held.status = 'open'
 
 -- name: take_up_rest
@@ -66,11 +75,17 @@ with letters as (
 update sluice_state.dead_letter_rest set redriven_by = %(run)s where redriven_by = %(donor)s
 
 -- name: taken
--- The objects that a run has taken up, and when they were fetched from the supplier; and when the first of the rest was.
+-- The objects that a run has taken up, and when they were fetched from the supplier; and when the first of those was that have no
+-- letter of their own, or one without a key.
 select object_key, coalesce(delivered_at, first_seen) as delivered_at from sluice_state.dead_letter
 where redriven_by = %(run)s and object_key is not null
 union all
-select null, min(delivered_at) from sluice_state.dead_letter_rest where redriven_by = %(run)s having count(*) > 0
+select null, min(delivered_at) from (
+    select coalesce(delivered_at, first_seen) as delivered_at from sluice_state.dead_letter
+    where redriven_by = %(run)s and object_key is null
+    union all
+    select delivered_at from sluice_state.dead_letter_rest where redriven_by = %(run)s
+) as nameless having count(*) > 0
 
 -- name: overtaken
 -- The objects that a run has taken up, and whose letters have ended otherwise since: they came right meanwhile, or were given up.
@@ -81,7 +96,10 @@ order by object_key
 -- name: close_redriven
 -- Close the letters that a run has taken up and not rejected again, in the shards that have come in.
 update sluice_state.dead_letter set status = 'closed', ended_at = now(), ended_by = %(run)s,
-    reason = case when object_key = any(%(overtaken)s) then 'a later delivery of it was published' end
+    reason = case
+        when object_key = any(%(overtaken)s) then 'a later delivery of it was published'
+        when object_key is null and raw_hash is null then 'another letter is of the same bytes'
+    end
 where redriven_by = %(run)s and status = 'open' and shard = any(%(shards)s)
 
 -- name: settle_redriven
