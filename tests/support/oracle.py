@@ -139,9 +139,9 @@ def _bounded(value: Any, precision: int, scale: int) -> Decimal:
 
 
 def _double(value: Any) -> bytes:
-    _number(value)
+    number = _number(value)
     nearest = float(value.text if isinstance(value, Literal) else value)
-    if math.isinf(nearest):
+    if math.isinf(nearest) or (number and not nearest):
         raise _Unfit
     return struct.pack(">d", nearest)
 

@@ -138,6 +138,10 @@ def _roles(draft: Draft, at: Path, field: FieldSpec, item: Mapping[str, Any]) ->
         for key in _KEY_HAS_NO:
             if item.get(key) is not None:
                 yield Problem((*at, key), f"{field.name!r} is part of object.key: all objects without one would be the same")
+    if draft.object is not None and field.name == draft.object.deleted:
+        for key in _KEY_HAS_NO:
+            if item.get(key) is not None:
+                yield Problem((*at, key), f"{field.name!r} is object.deleted: an object is gone only if its record says so")
     mark = draft.source.watermark if draft.source is not None else None
     if mark is None or field.name not in mark.fields:
         return

@@ -206,6 +206,8 @@ def _double(text: str) -> Any:
     value = float(text)
     if isinf(value):
         raise Violation(OUT_OF_RANGE, f"{shown(text)} is beyond the range of double precision")
+    if not value and text.lower().partition("e")[0].strip("-0."):
+        raise Violation(OUT_OF_RANGE, f"{shown(text)} is too small for double precision")
     return _one_zero(value)
 
 

@@ -20,7 +20,7 @@ from sluice.mapping.literals import literal
 from sluice.mapping.members import Members, rest_of
 from sluice.mapping.origins import Found, Given, Left, Made, origin_of, read
 from sluice.mapping.rules import RowRules
-from sluice.mapping.tokens import MINUS_ZERO
+from sluice.mapping.tokens import ODD_ZERO
 from sluice.mapping.values import value_of
 from sluice.mapping.violation import REQUIRED, TYPE, Problem, Violation
 from sluice.model.fields import FieldSpec, TypeName
@@ -85,8 +85,8 @@ class Reader:
             if (value := values[index]) is not None:
                 values[index] = narrow(value)
         for index in self._doubles:
-            if type(values[index]) is tuple and MINUS_ZERO.search(record):
-                raise Violation(TYPE, "0 or -0: only its token tells")
+            if type(values[index]) is tuple and ODD_ZERO.search(record):
+                raise Violation(TYPE, "only its token tells which number is read as 0")
         return values
 
     def complete(self, rows: Sequence[list[Any]]) -> set[int]:

@@ -14,6 +14,8 @@ _TOKEN: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{},:]|[^\s"\[\]{}
 _UP_TO_BRACKET: Final = re.compile(rb'(?:[^"\[\]{}]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+', re.DOTALL)
 MINUS_ZERO: Final = re.compile(rb"-0[,\]}\s]")
 """Within a container, an integer that fast decoders read as 0."""
+ODD_ZERO: Final = re.compile(MINUS_ZERO.pattern + rb"|[eE]-[0-9]{3}|\.0{200}")
+"""What may be another number than the 0 as which a fast decoder reads it: -0, or one that is too small for a double."""
 _CLOSERS: Final = {b"{": b"}", b"[": b"]"}
 
 

@@ -29,11 +29,11 @@ target: {table: items}
 """
 
 
-def problems(tmp_path: Path, field: str, key: str = "id") -> list[str]:
+def problems(tmp_path: Path, field: str, key: str = "id", more: str = "") -> list[str]:
     """Return what is wrong with a sync that has this field, from the line on."""
     (tmp_path / "syncs").mkdir(exist_ok=True)
     (tmp_path / "stages.yaml").write_text("stages: {content: {}}")
-    (tmp_path / "syncs" / "demo.yaml").write_text(SPEC.replace("FIELD", field).replace("KEY", key))
+    (tmp_path / "syncs" / "demo.yaml").write_text(SPEC.replace("FIELD", field).replace("KEY]", f"{key}]{more}"))
     return [line.split(":", 1)[1].replace("14: fields[2]", "") for line in SpecFiles(tmp_path).check("demo")]
 
 
@@ -192,6 +192,14 @@ def test_a_key_is_the_suppliers_own(tmp_path: Path, field: str, told: str) -> No
     """Nothing stands in for what tells objects apart; it may well be put together of parts."""
     assert problems(tmp_path, field, key="a") == [told]
     assert problems(tmp_path, "{name: a, type: text, concat: [b, {text: /}, c]}", key="a") == []
+
+
+@pytest.mark.parametrize("key", ["constant", "default"])
+def test_what_says_that_objects_are_gone_is_the_suppliers_own(tmp_path: Path, key: str) -> None:
+    """Nothing stands in for it: without its word, an object would be gone that is there."""
+    field = f"{{name: gone, type: boolean, {key}: true}}"
+    told = f".{key}: 'gone' is object.deleted: an object is gone only if its record says so"
+    assert problems(tmp_path, field, more=", deleted: gone") == [told]
 
 
 @pytest.mark.parametrize(
