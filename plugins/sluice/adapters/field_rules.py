@@ -132,16 +132,21 @@ def _bounds(at: Path, field: FieldSpec) -> Iterator[Problem]:
                 yield Problem((*at, "map", text), f"{text!r} never comes, since lower: true is done before: write {lowered!r}")
 
 
+def _alone_may_say(draft: Draft, field: FieldSpec) -> str | None:
+    """Return what a field is, and why nothing stands in for it; None: something may."""
+    if draft.object is not None and field.name in draft.object.key:
+        return "part of object.key: all objects without one would be the same"
+    if draft.object is not None and field.name == draft.object.deleted:
+        return "object.deleted: an object is gone only if its record says so"
+    return None
+
+
 def _roles(draft: Draft, at: Path, field: FieldSpec, item: Mapping[str, Any]) -> Iterator[Problem]:
     """Check that what tells objects apart, and how far fetching has come, is the supplier's own."""
-    if draft.object is not None and field.name in draft.object.key:
+    if (why := _alone_may_say(draft, field)) is not None:
         for key in _KEY_HAS_NO:
             if item.get(key) is not None:
-                yield Problem((*at, key), f"{field.name!r} is part of object.key: all objects without one would be the same")
-    if draft.object is not None and field.name == draft.object.deleted:
-        for key in _KEY_HAS_NO:
-            if item.get(key) is not None:
-                yield Problem((*at, key), f"{field.name!r} is object.deleted: an object is gone only if its record says so")
+                yield Problem((*at, key), f"{field.name!r} is {why}")
     mark = draft.source.watermark if draft.source is not None else None
     if mark is None or field.name not in mark.fields:
         return
