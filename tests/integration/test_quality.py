@@ -254,6 +254,24 @@ def test_whoever_offends_is_found_for_every_kind_that_can_reject(database: Conne
     assert all(result.arriving == len(result.samples) == result.unexpected for result in results)
 
 
+def test_what_counts_no_rows_is_told_by_what_it_finds(database: ConnectionInfo) -> None:
+    """Values that are compared with a set, and a column that only has to be there, are passed and failed like any other."""
+    suite = [
+        expect("column_distinct_values_to_contain_set", column="city", value_set=["Rome"]),
+        expect("column_distinct_values_to_equal_set", column="city", value_set=["Oslo", "Rome"]),
+        expect("column_to_exist", column="city"),
+    ]
+    with closing(Market(database)) as market:
+        chunk = market.rows([{"id": "1", "city": "Rome"}, {"id": "2", "city": "Paris"}])
+        with market.expecting(chunk) as expecting:
+            results = expecting.check([SuiteExpectation.model_validate(expectation) for expectation in suite])
+    assert [(result.met, result.observed) for result in results] == [
+        (Met.PASSED, "0 values missing"),
+        (Met.FAILED, "1 values missing, 1 that are not in the set"),
+        (Met.PASSED, None),
+    ]
+
+
 def test_the_example_of_the_documentation_runs(database: ConnectionInfo, tmp_path: Path) -> None:
     """It is sound, and finds what it is said to find."""
     example = re.search(r"```yaml\n(.*?)```", (PROJECT / "docs/quality.md").read_text(), re.DOTALL)

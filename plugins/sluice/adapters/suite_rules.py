@@ -15,6 +15,9 @@ _SQL_OF_ITS_OWN: Final = "runs SQL of its own, which Sluice does not: say it wit
 _REFUSED: Final = {
     "unexpected_rows_expectation": _SQL_OF_ITS_OWN,
     "expect_query_results_to_match_comparison": _SQL_OF_ITS_OWN,
+    "expect_column_distinct_values_to_be_in_set": (
+        "does not tell whether there was any value: say expect_column_values_to_be_in_set, which counts rows"
+    ),
     "expect_table_row_count_to_equal_other_table": "looks at another table, and a suite is of the one that would be published",
 }
 _NOT_POSTGRES: Final = (

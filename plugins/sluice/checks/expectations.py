@@ -13,6 +13,8 @@ from sluice.model.quality import ExpectationResult, Met, Offender, OnFailure, Qu
 
 _OF_ROWS: Final = "expect_table_row_count_"
 """Kinds that can be told of a table without rows."""
+_SAYS_NO_MORE: Final = "expect_column_to_exist"
+"""The kind that tells nothing but whether it is met."""
 _COLUMNS: Final = ("column", "column_A", "column_B", "column_list")
 _NAMED: Final = 3
 """Offending rows that stand in a reason."""
@@ -34,16 +36,18 @@ def found(expectation: SuiteExpectation, answer: Answer, rows: int) -> Expectati
     figures = answer.figures
     evaluated = _evaluated(figures)
     observed = figures.get("observed_value")
+    if observed is None and evaluated is None:
+        observed = _compared(figures)
     counts = {
         "evaluated": evaluated,
-        "unexpected": figures.get("unexpected_count"),
+        "unexpected": None if evaluated is None else figures.get("unexpected_count"),
         "observed": None if observed is None else cut(_spelled(observed)),
     }
     if not rows and not expectation.type.startswith(_OF_ROWS):
         return not_checked(expectation, "the table would hold no rows")
     if evaluated == 0:
         return not_checked(expectation, "no row has a value that could be checked")
-    if evaluated is None and observed in (None, [], {}, ""):
+    if evaluated is None and observed in (None, [], {}, "") and expectation.type != _SAYS_NO_MORE:
         return not_checked(expectation, "there was nothing to observe")
     return _result(expectation, Met.PASSED if answer.success else Met.FAILED, counts)
 
@@ -116,6 +120,14 @@ def _evaluated(figures: Mapping[str, Any]) -> int | None:
     """Return how many rows were held against it; None: it looks at the whole."""
     elements = figures.get("element_count")
     return None if elements is None else int(elements) - int(figures.get("missing_count") or 0)
+
+
+def _compared(figures: Mapping[str, Any]) -> str | None:
+    """Return how the values that are there differ from a set of which none may be missing; None: there is no such set."""
+    missing, others = figures.get("missing_count"), figures.get("unexpected_count")
+    if missing is None:
+        return None
+    return f"{missing:,} values missing" + (f", {others:,} that are not in the set" if others is not None else "")
 
 
 def _spelled(observed: Any) -> str:

@@ -80,6 +80,7 @@ expectations:
     kwarg: {}
   - { type: unexpected_rows_expectation, kwargs: { unexpected_rows_query: "select 1" } }
   - { type: expect_column_pair_values_to_be_equal, kwargs: { column_A: stars, column_B: 7 } }
+  - { type: expect_column_distinct_values_to_be_in_set, kwargs: { column: stars, value_set: [1] } }
 """
     _, lines = read(tmp_path, suite)
     sql = "runs SQL of its own, which Sluice does not: say it with another type"
@@ -92,6 +93,8 @@ expectations:
         f"8: expectations[2].type: unexpected_rows_expectation {sql}",
         f"8: expectations[2].kwargs.unexpected_rows_query: {sql}",
         "9: expectations[3].kwargs.column_B: has to be the name of a field",
+        "10: expectations[4].type: expect_column_distinct_values_to_be_in_set does not tell whether there was any value: "
+        "say expect_column_values_to_be_in_set, which counts rows",
     ]
     assert lines[0].endswith("did you mean 'stars'? declared: id, stars, rooms, price, address")
 

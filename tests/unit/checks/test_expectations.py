@@ -16,6 +16,8 @@ from tests.support.nouns import a_run
 BETWEEN = SuiteExpectation(type="expect_column_values_to_be_between", kwargs={"column": "stars", "max_value": 5})
 MEAN = SuiteExpectation(type="expect_column_mean_to_be_between", kwargs={"column": "stars", "max_value": 5})
 ROWS = SuiteExpectation(type="expect_table_row_count_to_equal", kwargs={"value": 0})
+THERE = SuiteExpectation(type="expect_column_to_exist", kwargs={"column": "stars"})
+CITIES = SuiteExpectation(type="expect_column_distinct_values_to_equal_set", kwargs={"column": "city", "value_set": ["Rome"]})
 COUNTS = {"element_count": 10, "missing_count": 2, "unexpected_count": 1}
 
 
@@ -38,6 +40,11 @@ COUNTS = {"element_count": 10, "missing_count": 2, "unexpected_count": 1}
         (MEAN, True, {"observed_value": [], "unexpected_count": 0}, 10, (Met.NOT_CHECKED, "there was nothing to observe")),
         (MEAN, True, {}, 10, (Met.NOT_CHECKED, "there was nothing to observe")),
         (ROWS, True, {"observed_value": 0}, 0, (Met.PASSED, None)),
+        (THERE, True, {}, 10, (Met.PASSED, None)),
+        (THERE, False, {}, 10, (Met.FAILED, None)),
+        (CITIES, True, {"observed_value": None, "missing_count": 0}, 10, (Met.PASSED, None)),
+        (CITIES, False, {"observed_value": None, "missing_count": 2}, 10, (Met.FAILED, None)),
+        (CITIES, True, {"observed_value": None, "unexpected_count": 0}, 10, (Met.NOT_CHECKED, "there was nothing to observe")),
     ],
 )
 def test_what_was_held_against_nothing_has_not_been_checked(
@@ -52,6 +59,14 @@ def test_what_raised_has_not_been_checked() -> None:
     """Nor is it asked whether it succeeded."""
     result = found(BETWEEN, Answer(success=True, figures=COUNTS, trouble="there is no such column"), 10)
     assert (result.met, result.why, result.unexpected) == (Met.NOT_CHECKED, "there is no such column", None)
+
+
+def test_values_that_are_compared_with_a_set_are_no_rows() -> None:
+    """How many are missing, and how many are others, is what was observed."""
+    result = found(CITIES, Answer(success=False, figures={"missing_count": 2, "unexpected_count": 1_000}), 10)
+    assert (result.evaluated, result.unexpected) == (None, None)
+    (reason,) = blocks(Quality(suite="hotels", rows=10, results=(result,)))
+    assert reason.endswith("is not met: found 2 values missing, 1,000 that are not in the set")
 
 
 def test_long_words_are_cut() -> None:
