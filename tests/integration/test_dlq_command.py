@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sluice.ports import ConnectionInfo
-from tests.support.command_line import CommandLine
+from tests.support.command_line import CommandLineHere
 from tests.support.places import SPEC, Places, open_places
 
 BAD = '{"id": "b",\t"rooms": "\\u001b[31mmany", "beds": 2}'
@@ -19,12 +19,12 @@ def places(tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo) 
 
 
 @pytest.fixture
-def sluice(places: Places, tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo) -> CommandLine:
+def sluice(places: Places, tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo) -> CommandLineHere:
     """Return a command line in the project of the places."""
-    return CommandLine(tmp_path, {"sluice_state": database, "sluice_target": database, "sluice_artifacts": artifacts})
+    return CommandLineHere(tmp_path, {"sluice_state": database, "sluice_target": database, "sluice_artifacts": artifacts})
 
 
-def test_from_the_list_to_the_table(places: Places, sluice: CommandLine) -> None:
+def test_from_the_list_to_the_table(places: Places, sluice: CommandLineHere) -> None:
     """Listed by cause, shown with the record as it was sent, explained, in vain at first, and right once the spec is mended."""
     places.bring('{"id": "a", "rooms": 1, "beds": 1}', BAD)
     listed = sluice.ask("dlq", "list", "places")
@@ -46,7 +46,7 @@ def test_from_the_list_to_the_table(places: Places, sluice: CommandLine) -> None
     assert places.sql("select id, rooms from places order by id") == [("a", 1), ("b", 2)]
 
 
-def test_giving_up_says_why_and_asks_for_more_than_one(places: Places, sluice: CommandLine) -> None:
+def test_giving_up_says_why_and_asks_for_more_than_one(places: Places, sluice: CommandLineHere) -> None:
     """Where nobody can be asked it takes --yes; who gave it up, and why, is kept."""
     places.bring('{"id": "a", "rooms": "x"}', BAD, '{"id": "c"}')
     assert "say --yes" in sluice.ask("dlq", "discard", "places", "--cause", "type:rooms", "--reason", "old", code=2)["message"]

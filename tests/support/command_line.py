@@ -1,4 +1,4 @@
-"""The `sluice` command in processes of its own, in a project whose connections are in the environment."""
+"""The `sluice` command, in processes of its own or in this one, in a project whose connections are in the environment."""
 
 import json
 import os
@@ -6,12 +6,18 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, chdir
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
+import structlog
+from typer.testing import CliRunner
+
+from sluice.cli.app import build_app
 from sluice.cli.local.services import as_variable
-from sluice.ports import ConnectionInfo
+from sluice.errors import ConnectionInvalid
+from sluice.ports import ConnectionInfo, Connections
 from tests.support.servers import Supplier
 
 REPOSITORY = Path(__file__).parents[2]
@@ -59,6 +65,33 @@ class CommandLine:
         assert done.returncode == code, done.stderr
         assert "Traceback" not in done.stderr
         return json.loads(done.stdout)
+
+
+class NoAirflow:
+    """An Airflow without connections."""
+
+    def get(self, conn_id: str) -> ConnectionInfo:
+        """Know none."""
+        raise ConnectionInvalid(f"no {conn_id}")
+
+
+def no_airflow() -> Connections:
+    """Return an Airflow without connections."""
+    return NoAirflow()
+
+
+class CommandLineHere(CommandLine):
+    """Calls `sluice` in this process, where one of its own would prove nothing more and take seconds."""
+
+    def call(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Call a command and return what it printed."""
+        with patch.dict(os.environ), chdir(self.project):
+            for name in [name for name in os.environ if name.startswith(("SLUICE_", "AIRFLOW_"))]:
+                del os.environ[name]
+            os.environ.update(self.environ)
+            done = CliRunner().invoke(build_app(no_airflow), list(arguments), prog_name="sluice")
+        structlog.reset_defaults()
+        return subprocess.CompletedProcess(arguments, done.exit_code, done.stdout, done.stderr)
 
 
 def command_line(folder: Path, database: ConnectionInfo, artifacts: ConnectionInfo, supplier: Supplier) -> CommandLine:

@@ -10,9 +10,7 @@ import structlog
 from typer.testing import CliRunner
 
 from sluice.cli.app import build_app
-from sluice.errors import ConnectionInvalid
-from sluice.ports import ConnectionInfo, Connections
-from tests.support.command_line import copy_project
+from tests.support.command_line import copy_project, no_airflow
 
 
 class Answer(Protocol):
@@ -28,19 +26,6 @@ class Invoke(Protocol):
 
     def __call__(self, *arguments: str) -> Answer:
         """Call `sluice` with these arguments."""
-
-
-class NoAirflow:
-    """An Airflow without connections."""
-
-    def get(self, conn_id: str) -> ConnectionInfo:
-        """Know none."""
-        raise ConnectionInvalid(f"no {conn_id}")
-
-
-def no_airflow() -> Connections:
-    """Return an Airflow without connections."""
-    return NoAirflow()
 
 
 @pytest.fixture
