@@ -10,12 +10,15 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from sluice.adapters.suite_files import SuiteFiles
 from sluice.checks.rejecting import REJECTING
 from sluice.flow.inline import run_inline
 from sluice.flow.packet import evidence_of, packet_of
+from sluice.model import rows
 from sluice.model.ledger import Outcome
 from sluice.model.lifecycle import RunStatus, Verdict
 from sluice.model.quality import ExpectationResult, Met, Quality, SuiteExpectation
@@ -74,6 +77,8 @@ def test_objects_that_do_not_meet_an_expectation_are_rejected_and_no_others(stal
     run = stall.bring([price("a", 1), price("b", 99), price("c", 3)])
     assert stall.prices() == {"a": 1.0, "c": 3.0}
     assert stall.publications()[-1].counts == {Outcome.CREATED: 2, Outcome.REJECTED: 1}
+    diff = pq.read_table(pa.BufferReader(stall.services.artifacts.get(stall.review_of(run).diff)))
+    assert diff[rows.TRANSFORMER_VERSION].to_pylist() == [1, 1, 1]
     (letter,) = stall.services.dead_letters.open_for("prices", 10)
     assert (letter.reject.key, letter.reject.error, letter.reject.field) == ("b", "expectation", "price")
     assert letter.reject.message == "'99.00' does not meet expect_column_values_to_be_between(price) of suite prices"
@@ -262,7 +267,7 @@ def test_what_counts_no_rows_is_told_by_what_it_finds(database: ConnectionInfo) 
         expect("column_to_exist", column="city"),
     ]
     with closing(Market(database)) as market:
-        chunk = market.rows([{"id": "1", "city": "Rome"}, {"id": "2", "city": "Paris"}])
+        chunk = market.rows({"id": city, "city": city} for city in ("Rome", "Paris"))
         with market.expecting(chunk) as expecting:
             results = expecting.check([SuiteExpectation.model_validate(expectation) for expectation in suite])
     assert [(result.met, result.observed) for result in results] == [
@@ -284,7 +289,11 @@ def test_the_example_of_the_documentation_runs(database: ConnectionInfo, tmp_pat
     suite, problems = SuiteFiles(tmp_path / "include").read("hotels", {field.name: field.type.name for field in spec.fields})
     assert problems == []
     assert suite is not None
-    hotels = [{"id": "a", "rooms": 0, "website": "https://a"}, {"id": "b", "rooms": 9, "website": "b"}, {"id": "c"}]
+    hotels: list[dict[str, Any]] = [
+        {"id": "a", "rooms": 0, "website": "https://a"},
+        {"id": "b", "rooms": 9, "website": "b"},
+        {"id": "c"},
+    ]
     with closing(Market(database, spec)) as market, market.expecting(market.rows(hotels)) as expecting:
         rooms, website, rows = expecting.check(suite.expectations)
     assert (rooms.met, rooms.arriving, rooms.samples[0].key) == (Met.FAILED, 1, "a")

@@ -84,6 +84,8 @@ expectations:
 """
     _, lines = read(tmp_path, suite)
     sql = "runs SQL of its own, which Sluice does not: say it with another type"
+    distinct = "expect_column_distinct_values_to_be_in_set does not tell whether there was any value: "
+    distinct += "say expect_column_values_to_be_in_set"
     told = [line.removeprefix("include/expectations/hotels.yaml:").partition("; ")[0] for line in lines]
     assert told == [
         "4: expectations[0].kwargs.column: no field of the sync is named 'star'",
@@ -93,8 +95,7 @@ expectations:
         f"8: expectations[2].type: unexpected_rows_expectation {sql}",
         f"8: expectations[2].kwargs.unexpected_rows_query: {sql}",
         "9: expectations[3].kwargs.column_B: has to be the name of a field",
-        "10: expectations[4].type: expect_column_distinct_values_to_be_in_set does not tell whether there was any value: "
-        "say expect_column_values_to_be_in_set, which counts rows",
+        f"10: expectations[4].type: {distinct}, which counts rows",
     ]
     assert lines[0].endswith("did you mean 'stars'? declared: id, stars, rooms, price, address")
 
