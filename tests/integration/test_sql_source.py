@@ -185,6 +185,12 @@ REFUSALS: list[tuple[dict[str, Any], type[SluiceError], str]] = [
         SupplierRefused,
         r"at `nam from things` in line 2 of source.query: column \"nam\"",
     ),
+    (
+        {"query": "select 1 as id, 2 as n, 3 as n, 4, 5"},
+        SpecInvalid,
+        r"several columns are called '\?column\?', 'n': name each of them by `as`",
+    ),
+    ({"query": "select a.*, a.name from things a where false"}, SpecInvalid, "several columns are called 'name'"),
     ({"query": "selec 1"}, SupplierRefused, r"at `1` in line 1 of source.query: syntax error"),
     ({"query": "select id from things", "key": ["no"]}, SupplierRefused, "column sluice_row.no does not exist"),
     ({"query": "select 1 as id; drop table things"}, SupplierRefused, "syntax error"),

@@ -11,7 +11,7 @@ from psycopg.adapt import Loader
 
 from sluice.adapters.postgres import conninfo, end_if_idle
 from sluice.adapters.queries import Queries
-from sluice.adapters.sources.sql.fragments import Fragment
+from sluice.adapters.sources.sql.fragments import ROW, Fragment, joined
 from sluice.adapters.sources.sql.refusals import asking, connecting
 from sluice.adapters.sources.telling import told
 from sluice.errors import ConnectionInvalid
@@ -88,6 +88,13 @@ class Snapshot:
         """Return all rows of a query of ours."""
         with asking(self._info, ""):
             return self._connection.execute(query, parameters).fetchall()
+
+    def columns(self, relation: Fragment, query: str) -> list[str]:
+        """Return what a relation that is a spec's `query` calls its columns, in their order; none of its rows is worked out."""
+        statement = joined("", [Fragment("select * from "), relation, Fragment(f" {ROW} limit 0")])
+        with asking(self._info, statement.as_sent, query):
+            described = self._connection.execute(statement.for_psycopg, statement.values or None).description
+        return [column.name for column in described or []]
 
     def declare(self, statement: Fragment, query: str | None = None) -> None:
         """Have the server make ready to yield the rows of a statement, which has the spec's `query` in it, if there is one."""

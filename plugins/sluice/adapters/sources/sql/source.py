@@ -1,5 +1,6 @@
 """A table or a query of a Postgres database as a source: which rows are wanted in, pages of them out, in the order of a key."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from sluice.adapters.sources.sql.tables import find_table
 from sluice.adapters.sources.sql.templates import QueryTemplate
 from sluice.adapters.sources.sql.wanted import wanted
 from sluice.adapters.sources.telling import told
-from sluice.errors import AnswerTooLarge, AnswerUnusable, SupplierUnavailable
+from sluice.errors import AnswerTooLarge, AnswerUnusable, SpecInvalid, SupplierUnavailable
 from sluice.guard.restraint import Restraint
 from sluice.guard.retries import patiently
 from sluice.model import source as declared
@@ -82,6 +83,7 @@ class SqlSource:
             if self._query is not None:
                 query = self._query.rendered(request)
                 relation = Fragment(f"(\n{query.text}\n)", query.values)
+                _require_distinct(snapshot.columns(relation, query.as_sent))
                 snapshot.declare(in_order(relation, self._source.key, [], after, self._source.key), query.as_sent)
             else:
                 table = find_table(snapshot, self._source.table or "", self._source.key)
@@ -179,6 +181,13 @@ class _Reading:
         if last is not None and sum(len(part.encode()) for part in last) > _LONGEST_KEY:
             raise AnswerUnusable(f"{self.source}: a key has more than {_LONGEST_KEY} bytes: {_shown_key(last)}")
         return last
+
+
+def _require_distinct(columns: list[str]) -> None:
+    """Raise `SpecInvalid` where columns share a name, since a record has but one value under each."""
+    if shared := sorted(name for name, count in Counter(columns).items() if count > 1):
+        named = ", ".join(repr(name) for name in shared)
+        raise SpecInvalid([f"source.query: several columns are called {named}: name each of them by `as`, or leave it out"])
 
 
 def _shown(row: Row) -> str:
