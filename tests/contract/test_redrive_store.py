@@ -277,6 +277,34 @@ def test_letters_that_end_otherwise_are_overtaken(stores: Stores, run: Run, pari
     assert stores.redrives.overtaken(redriving.id) == ["h1", "h2"]
 
 
+def test_older_bytes_take_no_letter_from_newer_ones(stores: Stores, run: Run, paris: Shard) -> None:
+    """A run that was admitted before the one that has met an object last leaves its letter as it is, and opens no other."""
+    newer = later(stores, created_at=run.created_at + MINUTE)
+    stores.dead_letters.record(newer, claimed(stores, newer), [hashed("h1", 1, "b", "raw-2")], "rejects-2")
+    stores.dead_letters.record(run, paris, [hashed("h1"), hashed("h2", 2)], "rejects-0")
+    found = {letter.reject.key: letter for letter in stores.dead_letters.open_for("hotels", 9)}
+    assert (found[ObjectKey("h1")].run, found[ObjectKey("h1")].attempts) == (newer.id, 1)
+    assert (found[ObjectKey("h1")].reject.raw_hash, sorted(map(str, found))) == ("b" * 32, ["h1", "h2"])
+
+
+def test_a_redrive_in_vain_leaves_what_came_meanwhile(stores: Stores, run: Run, paris: Shard) -> None:
+    """Rejected in newer bytes, the letter is those'; come right or given up, the object has no letter again."""
+    stores.dead_letters.record(run, paris, [hashed("again"), hashed("right", 1), hashed(None, 2)], "rejects-0")
+    redriving = later(stores, mode=Mode.REDRIVE, redrives=ALL)
+    shard = claimed(stores, redriving)
+    found = {letter.reject.key: letter.id for letter in stores.redrives.letters(redriving, PARIS, None, 9)}
+    stores.redrives.take_up(shard, dict.fromkeys(found.values(), "0" * 32))
+    daily = later(stores, "run-3")
+    stores.dead_letters.record(daily, claimed(stores, daily), [hashed("again", 1, "b", "raw-2")], "rejects-2")
+    stores.dead_letters.close(daily, [ObjectKey("right")])
+    stores.letter_desk.discard("hotels", Redrive(letters=(found[None],)), "ada", "gone")
+    in_vain = [hashed(key, place, artifact="raw-1") for place, key in enumerate(("again", "right", None))]
+    stores.dead_letters.record(redriving, shard, in_vain, "rejects-1")
+    (left,) = stores.dead_letters.open_for("hotels", 9)
+    assert (left.id, left.run, left.attempts) == (found[ObjectKey("again")], daily.id, 2)
+    assert left.reject == hashed("again", 1, "b", "raw-2")
+
+
 def test_who_has_lost_the_shard_takes_up_nothing(stores: Stores, run: Run, paris: Shard) -> None:
     """Its successor does."""
     stores.dead_letters.record(run, paris, [a_reject("h1")], "rejects-0")

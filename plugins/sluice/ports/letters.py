@@ -21,6 +21,7 @@ class DeadLetterStore(Protocol):
 
         `artifact` is the rejects artifact that they are the lines of. Those of a cause that has letters enough are left to
         the rest. An object without a key is known by its bytes. What was discarded stays so as long as its bytes are the same.
+        A letter whose bytes came later than these is left as it is, and so is one that has ended since a redrive took it up.
         """
 
     def open_keys(self, sync: str) -> set[ObjectKey]:

@@ -96,9 +96,11 @@ class MemoryDeadLetterStore:
         """Count another delivery of an object that has a letter; False if it has none."""
         index = self._index(run.sync, reject)
         if index is None:
-            return False
+            return self._has_ended(run, reject)
         held, version = self._memory.dead_letters[index], shard.transformer_version or run.transformer_version
         is_given_up = held.status is DeadLetterStatus.DISCARDED
+        if not is_given_up and not self._is_news(run, held):
+            return True
         if held.reject.address != reject.address or (not is_given_up and held.transformer_version != version):
             again: dict[str, Any] = {
                 "run": run.id,
@@ -113,6 +115,17 @@ class MemoryDeadLetterStore:
             if held.redriven_by != run.id:
                 self._memory.delivered[held.id] = run.created_at
         return True
+
+    def _is_news(self, run: Run, held: DeadLetter) -> bool:
+        if run.mode is Mode.REDRIVE:
+            return held.redriven_by == run.id
+        return self._memory.delivered[held.id] <= run.created_at
+
+    def _has_ended(self, run: Run, reject: Reject) -> bool:
+        """Whether the run has taken up the object's letter, which has ended since."""
+        return any(
+            letter.redriven_by == run.id and letter.reject.identity == reject.identity for letter in self._memory.dead_letters
+        )
 
     def _letter(self, run: Run, shard: Shard, reject: Reject) -> DeadLetter:
         now = self._memory.clock.now()

@@ -62,9 +62,16 @@ delete from met using sluice_state.dead_letter as held
 where held.sync = %(sync)s and held.status = 'discarded' and held.raw_hash = met.raw_hash
     and held.object_key is not distinct from met.object_key
 
+-- name: leave_ended
+-- What a redrive has taken up, and whose letter has ended meanwhile, opens no other: it came right, or was given up.
+delete from met using sluice_state.dead_letter as held
+where held.redriven_by = %(run)s and held.status <> 'open' and held.object_key is not distinct from met.object_key
+    and (met.object_key is not null or held.raw_hash = met.raw_hash)
+
 -- name: count_again
 -- One more attempt of objects that have an open letter: another delivery, or the same one under another version.
--- The same again changes nothing. Objects without a key are known by their bytes; those that an older release has met, by the
+-- The same again changes nothing, nor does what is older than the letter's bytes: a redrive, whose bytes are as old as those it
+-- has taken up, changes these letters alone. Objects without a key are known by their bytes; those that an older release has met, by the
 -- address of these alone.
 with again as (
     select held.id, met.* from met join sluice_state.dead_letter as held
@@ -93,6 +100,8 @@ from again
 where held.id = again.id
     and (held.raw_artifact, held.raw_frame, held.raw_index, coalesce(held.transformer_version, %(transformer_version)s))
     is distinct from (again.raw_artifact, again.raw_frame, again.raw_index, %(transformer_version)s)
+    and case when %(is_redrive)s then held.redriven_by = %(run)s
+        else coalesce(held.delivered_at, held.first_seen) <= %(delivered_at)s end
 
 -- name: leave_known
 -- What has an open letter by now needs no other.

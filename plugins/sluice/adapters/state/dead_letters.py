@@ -48,6 +48,7 @@ class PostgresDeadLetterStore:
             "shard": shard.key,
             "artifact": artifact,
             "transformer_version": shard.transformer_version or run.transformer_version,
+            "is_redrive": run.mode is Mode.REDRIVE,
             "most": self._most,
         }
         with self._database.transaction() as connection:
@@ -55,9 +56,17 @@ class PostgresDeadLetterStore:
             facts["delivered_at"] = _delivered_at(connection, run)
             connection.execute(_SQL["create_met"])
             _copy(connection, "copy_met", (_met(line, reject) for line, reject in enumerate(rejects)))
-            for query in ("know_met", "hold_sync", "keep_last", "stay_discarded", "leave_discarded", "count_again"):
+            for query in ("know_met", "hold_sync", "keep_last", "stay_discarded", "leave_discarded"):
                 connection.execute(_SQL[query], facts)
-            for query in ("leave_known", "leave_recorded", "open_letters", "leave_known", "note_rest"):
+            for query in (
+                "leave_ended",
+                "count_again",
+                "leave_known",
+                "leave_recorded",
+                "open_letters",
+                "leave_known",
+                "note_rest",
+            ):
                 connection.execute(_SQL[query], facts)
 
     def open_keys(self, sync: str) -> set[ObjectKey]:
