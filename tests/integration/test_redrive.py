@@ -1,7 +1,8 @@
 """Redrives, end to end: dead letters enter the normal path again from their stored bytes, and no supplier is asked."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -82,70 +83,47 @@ def standing(stall: Stall) -> list[tuple[Any, ...]]:
     return stall.sql("select object_key, status, attempts from sluice_state.dead_letter order by id")
 
 
-def test_what_the_spec_takes_by_now_comes_right(stall: Stall, edit: Any) -> None:
-    """The stored bytes are mapped as the spec has it now, reviewed and published; nothing else is touched, nobody asked."""
-    stall.bring([good("a"), bad("b")])
-    assert [(letter.reject.key, letter.reject.cause.field) for letter in letters(stall)] == [("b", "price")]
+def test_in_vain_at_first_and_right_once_the_spec_takes_it(stall: Stall, edit: Any) -> None:
+    """One attempt more of the same letters, key or no key; then the stored bytes are published, and no supplier was asked."""
+    stall.bring([good("a"), good("e"), bad("b", name="b"), nameless(3, name="c"), nameless(4, name="d")])
+    before = {letter.id: letter.first_seen for letter in letters(stall)}
+    assert len(before) == 3
     asked, marks = len(stall.shop.asked), stall.services.watermarks.of("prices")
-    edit(**mended())
-    run = redrive(stall)
+    assert redrive(stall).status is RunStatus.SUCCEEDED
+    assert {letter.id: letter.first_seen for letter in letters(stall)} == before
+    assert {letter.attempts for letter in letters(stall)} == {2}
+    fields = [*mended("id", "name")["fields"][:1], *mended()["fields"][1:]]
+    edit(fields=fields, version=2)
+    run = redrive(stall, cause="type:id")
     assert (run.status, run.mode) == (RunStatus.SUCCEEDED, Mode.REDRIVE)
-    assert stall.prices() == {"a": 1.0, "b": 5.0}
+    assert {row[:2] for row in standing(stall)} == {("b", "open"), (None, "closed")}
+    assert redrive(stall).status is RunStatus.SUCCEEDED
+    assert stall.prices() == {"a": 1.0, "b": 5.0, "c": 3.0, "d": 4.0, "e": 1.0}
     assert stall.publications()[-1].counts == {Outcome.CREATED: 1}
     assert (len(stall.shop.asked), stall.services.watermarks.of("prices")) == (asked, marks)
-    assert standing(stall) == [("b", "closed", 1)]
+    assert {row[1:] for row in standing(stall)} == {("closed", 2)}
     with pytest.raises(NotFound, match="prices has no open dead letter"):
         redrive(stall)
 
 
-def test_in_vain_is_one_more_attempt_of_the_same_letter(stall: Stall) -> None:
-    """With a key or without one; nothing is doubled, the run succeeds, and the bytes can be taken up once more."""
-    stall.bring([good("a"), bad("b"), nameless(3), nameless(4)])
-    before = {letter.id: letter.first_seen for letter in letters(stall)}
-    assert len(before) == 3
-    for attempts in (2, 3):
-        run = redrive(stall, force=True)
-        assert run.status is RunStatus.SUCCEEDED
-        assert {letter.id: letter.first_seen for letter in letters(stall)} == before
-        assert {letter.attempts for letter in letters(stall)} == {attempts}
-    assert stall.publications()[-1].counts.get(Outcome.CREATED) == 1
-
-
 def test_garbage_that_comes_daily_is_one_letter(stall: Stall) -> None:
     """Its bytes tell it from other garbage; once a run that sees all does not bring it, it is closed."""
-    for day in range(3):
+    for day in range(2):
         stall.bring([good("a"), nameless(3), nameless(4)])
         assert [letter.attempts for letter in letters(stall)] == [day + 1, day + 1]
     stall.bring([good("a")])
     assert {status for _, status, _ in standing(stall)} == {"closed"}
 
 
-def test_a_letter_without_a_key_comes_right(stall: Stall, edit: Any) -> None:
-    """Nobody could name its object: it is closed since this run has taken up its bytes, and not rejected them again."""
-    stall.bring([good("a"), nameless(3, name="c")])
-    edit(**mended("id", "name"))
-    run = redrive(stall)
-    assert (run.status, standing(stall)) == (RunStatus.SUCCEEDED, [(None, "closed", 1)])
-    assert stall.prices() == {"a": 1.0, "c": 3.0}
-
-
-def test_what_is_turned_down_stays_open(stall: Stall, edit: Any) -> None:
-    """A review that was asked for waits; rejected, the letter is as it was, and can be taken up again."""
-    stall.bring([good("a"), bad("b")])
-    edit(**mended())
-    run = redrive(stall, review=ReviewMode.ALWAYS)
-    assert run.status is RunStatus.WAITING
-    assert stall.answer(run, Choice.REJECT).status is RunStatus.CANCELLED
-    assert standing(stall) == [("b", "open", 1)]
-    assert redrive(stall).status is RunStatus.SUCCEEDED
-    assert standing(stall) == [("b", "closed", 1)]
-
-
-def test_chosen_ones(stall: Stall, edit: Any) -> None:
-    """By number or by cause; the others stay as they are."""
+def test_chosen_ones_and_what_is_turned_down(stall: Stall, edit: Any) -> None:
+    """By number or by cause; the others stay as they are, and so does what a person rejects: it can be taken up again."""
     stall.bring([bad("a"), bad("b"), {**good("c"), "more": 1, "version": "x"}])
     first = min(letter.id for letter in letters(stall))
     edit(**mended())
+    run = redrive(stall, first, review=ReviewMode.ALWAYS)
+    assert run.status is RunStatus.WAITING
+    assert stall.answer(run, Choice.REJECT).status is RunStatus.CANCELLED
+    assert {row[1:] for row in standing(stall)} == {("open", 1)}
     redrive(stall, first)
     assert [row[:2] for row in standing(stall)] == [("a", "closed"), ("b", "open"), ("c", "open")]
     redrive(stall, cause="type:price")
@@ -230,16 +208,89 @@ class Dying:
         return getattr(self._redrives, name)
 
 
-@pytest.mark.parametrize("method", ["take_up", "overtaken", "close"])
-def test_killed_anywhere_it_goes_on(stall: Stall, edit: Any, method: str) -> None:
+def test_killed_anywhere_it_goes_on(stall: Stall, edit: Any) -> None:
     """While it fetches, before its review, behind its publication: asked for again, all comes right, and every letter ends."""
     stall.bring([good("a"), bad("b"), nameless(3, name="b")])
     edit(**mended("id", "name"))
     alive = stall.services
-    stall.services = replace(alive, redrives=Dying(stall, method))
-    with pytest.raises(KeyboardInterrupt):
-        redrive(stall, cause="type:id")
-    stall.services = alive
+    for method in ("take_up", "overtaken", "close"):
+        stall.services = replace(alive, redrives=Dying(stall, method))
+        with pytest.raises(KeyboardInterrupt):
+            redrive(stall, cause="type:id")
+        stall.services = alive
     assert redrive(stall, cause="type:id").status is RunStatus.SUCCEEDED
     assert {row[:2] for row in standing(stall)} == {("b", "open"), (None, "closed")}
     assert stall.prices() == {"a": 1.0, "b": 3.0}
+
+
+class Interrupted:
+    """A store, or a target, which lets the supplier deliver something right before one of its methods is called, once."""
+
+    def __init__(self, inner: Any, method: str, deliver: Callable[[], None]) -> None:
+        self._inner = inner
+        self._method = method
+        self._deliver = deliver
+
+    def __getattr__(self, name: str) -> Any:
+        if name == self._method:
+            self._deliver()
+        return getattr(self._inner, name)
+
+
+def delivering(stall: Stall, things: Sequence[dict[str, Any]]) -> Callable[[], None]:
+    """Return what lets a daily run bring these things, undisturbed, when it is called first."""
+    alive = stall.services
+
+    def deliver() -> None:
+        if stall.services is not alive:
+            stall.services = alive
+            stall.bring(things)
+
+    return deliver
+
+
+def test_a_daily_run_in_the_middle_of_a_redrive_in_vain(stall: Stall, edit: Any) -> None:
+    """The letter is of the newer bytes then; of an object that came right it stays closed, and there is no other."""
+    stall.bring([good("a"), bad("b", 5), bad("c", 5)])
+    daily = delivering(stall, [good("a"), bad("b", 6), good("c", 6)])
+    stall.services = replace(stall.services, dead_letters=Interrupted(stall.services.dead_letters, "record", daily))
+    assert redrive(stall).status is RunStatus.SUCCEEDED
+    assert standing(stall) == [("b", "open", 2), ("c", "closed", 1)]
+    edit(**mended())
+    redrive(stall)
+    assert stall.prices() == {"a": 1.0, "b": 6.0, "c": 6.0}
+
+
+def test_a_replay_of_older_bytes_leaves_the_letter_of_newer_ones(stall: Stall, edit: Any) -> None:
+    """What is redriven is what the supplier has said last."""
+    first = stall.bring([good("a"), bad("b", 5)])
+    stall.bring([good("a"), bad("b", 6)])
+    facts = {"sync": "prices", "mode": Mode.REPLAY, "replays": first.id, "origin": Origin()}
+    run_inline(stall.services, RunRequest.model_validate(facts))
+    edit(**mended())
+    redrive(stall)
+    assert (stall.prices()["b"], standing(stall)) == (6.0, [("b", "closed", 2)])
+
+
+def test_nothing_is_written_of_a_letter_that_ends_at_the_last_moment(stall: Stall, edit: Any) -> None:
+    """The supplier says again what the table holds: that changes nothing there, and closes the letter."""
+    edit(**UNVERSIONED)
+    stall.bring([good("a"), good("b", 5)])
+    stall.bring([good("a"), bad("b", 9)])
+    edit(**mended(**UNVERSIONED))
+    daily, target = delivering(stall, [good("a"), good("b", 5)]), stall.services.target
+    stall.services = replace(stall.services, target=lambda spec: Interrupted(target(spec), "publishing", daily))
+    assert redrive(stall).status is RunStatus.SUCCEEDED
+    assert (stall.prices()["b"], standing(stall)) == (5.0, [("b", "closed", 1)])
+
+
+def test_two_redrives_at_once(stall: Stall, edit: Any) -> None:
+    """Of the same letters or of some of them: each object is published once, and each letter ends."""
+    things = [*(good(f"a{number}") for number in range(20)), *(bad(f"b{number}") for number in range(10))]
+    stall.bring(things)
+    edit(**mended())
+    with ThreadPoolExecutor() as pool:
+        runs = [pool.submit(redrive, stall, cause=cause) for cause in (None, "type:price")]
+    assert {run.result().status for run in runs} == {RunStatus.SUCCEEDED}
+    assert {row[1:] for row in standing(stall)} == {("closed", 1)}
+    assert (len(stall.prices()), sum(one.counts.get(Outcome.CREATED, 0) for one in stall.publications())) == (30, 30)

@@ -77,7 +77,6 @@ def _apply(services: Services, entry: Entry, spec: SyncSpec, review: Review) -> 
         raise ApprovalVoid(
             f"what is staged, its spec or its table has changed since review {review.id}: {ApprovalVoid.__doc__}"
         )
-    _require_none_overtaken(services, entry, spec, review)
     images = None if undone is None else before_images(services, undone_publication(services, spec, undone))
     while True:
         try:
@@ -93,15 +92,14 @@ def _apply(services: Services, entry: Entry, spec: SyncSpec, review: Review) -> 
         return publication
 
 
-def _require_none_overtaken(services: Services, entry: Entry, spec: SyncSpec, review: Review) -> None:
+def _require_none_overtaken(services: Services, entry: Entry, review: Review, diff: bytes) -> None:
     """Raise `ApprovalVoid` if an object that a redrive would write has come right in a later delivery since the review."""
+    if entry.run.mode is not Mode.REDRIVE:
+        return
     shards = {shard.key for shard in services.shards.of(entry.run.id)}
-    if late := set(overtaken(services, entry.run, spec, shards)):
-        with intact(services, review.diff, entry.run) as diff:
-            if late & keys_of(diff):
-                raise ApprovalVoid(
-                    f"review {review.id} writes objects whose dead letters have ended since: {ApprovalVoid.__doc__}"
-                )
+    late = set(overtaken(services, entry.run, pinned_spec(services, entry.run), shards))
+    if late and late & keys_of(diff):
+        raise ApprovalVoid(f"review {review.id} writes objects whose dead letters have ended since: {ApprovalVoid.__doc__}")
 
 
 def _publish_once(services: Services, entry: Entry, target: Target, review: Review, images: bytes | None) -> Publication:
@@ -121,6 +119,7 @@ def _publish_once(services: Services, entry: Entry, target: Target, review: Revi
         entry.pulse.moved()
         publication = publishing.apply(entry.run, review, undo)
         _require_few_deletions(publication, review)
+        _require_none_overtaken(services, entry, review, diff)
         # The last thing before the commit: who was taken for dead, or called off, publishes nothing.
         entry.require_running()
     return publication
