@@ -1,7 +1,8 @@
 """The contract of `AlertStore`."""
 
+from collections.abc import Mapping
 from itertools import count
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -10,7 +11,7 @@ from sluice.guard.takeover import taken_over_by
 from sluice.model.alert import Alert, AlertLevel
 from sluice.model.base import PublicationId, RunId
 from sluice.model.lifecycle import RunEvent, Step
-from sluice.model.run import Failure, Mode, Run
+from sluice.model.run import Failure, Mode, Redrive, Run
 from tests.contract.conftest import Stores
 from tests.support.nouns import MINUTE, POLICY, a_run
 
@@ -67,12 +68,17 @@ def test_a_run_that_was_taken_over_does_not_count(stores: Stores) -> None:
     assert stores.alerts.failed_in_a_row(history.add(FAIL).id) == 1
 
 
+ROLLBACK: Final = {"mode": Mode.ROLLBACK, "undoes": PublicationId(7)}
+REDRIVE: Final = {"mode": Mode.REDRIVE, "redrives": Redrive()}
+
+
+@pytest.mark.parametrize("asked_for", [ROLLBACK, REDRIVE])
 @pytest.mark.parametrize("end", [FAIL, SUCCEED])
-def test_a_rollback_does_not_count(stores: Stores, end: RunEvent) -> None:
+def test_what_a_person_asks_for_does_not_count(stores: Stores, end: RunEvent, asked_for: Mapping[str, Any]) -> None:
     """It has asked no supplier, so it neither is a failure of the sync's nor ends a row of them."""
     history = History(stores)
     history.add(FAIL)
-    history.add(end, mode=Mode.ROLLBACK, undoes=PublicationId(7))
+    history.add(end, **asked_for)
     assert stores.alerts.failed_in_a_row(history.add(FAIL).id) == 2
 
 

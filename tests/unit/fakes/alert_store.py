@@ -4,7 +4,7 @@ from sluice.guard.takeover import is_taken_over
 from sluice.model.alert import Alert
 from sluice.model.base import RunId
 from sluice.model.lifecycle import RunStatus
-from sluice.model.run import Run
+from sluice.model.run import Mode, Run
 from tests.unit.fakes.memory import Memory
 
 
@@ -20,8 +20,8 @@ class MemoryAlertStore:
             present = self._memory.run(run)
             runs = list(self._memory.runs.values())
             up_to_it = runs[: runs.index(present) + 1]
-            failed = 0
-            worked = [one for one in up_to_it if one.sync == present.sync and one.follows is None and one.undoes is None]
+            failed, asked_for = 0, (Mode.ROLLBACK, Mode.REDRIVE)
+            worked = [one for one in up_to_it if one.sync == present.sync and one.follows is None and one.mode not in asked_for]
             for earlier in reversed(worked):
                 if earlier.status is RunStatus.SUCCEEDED:
                     break
