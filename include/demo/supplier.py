@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import gzip
 import json
+import zlib
 from collections import deque
 from collections.abc import AsyncIterator
 from dataclasses import asdict
@@ -34,6 +35,7 @@ what it shall do from now on (GET shows it):
   curl 127.0.0.1:8090/_control -d '{"fail": {"status": 503, "region": "tokyo", "after": 4}}'
   curl 127.0.0.1:8090/_control -d '{"garbage": "html"}'    or truncated, stuck-cursor, empty, huge, bomb, error-body
   curl 127.0.0.1:8090/_control -d '{"delay": 2.5}'                              wait before each answer
+  curl 127.0.0.1:8090/_control -d '{"spoil": 2}'                               send 2% of the hotels with "many" rooms
   curl 127.0.0.1:8090/_control -d '{"copies": 100}'                             serve every hotel a hundred times
   curl 127.0.0.1:8090/_control -d '{"fail": null, "garbage": null, "delay": 0}' be well again
   curl 127.0.0.1:8090/_control -d '{"reset": true}'                             be well, with the hotels as at first
@@ -100,6 +102,7 @@ class Control(Strict):
     garbage: Garbage | GarbageKind | None = None
     change: Share | float | None = None
     drop: Share | float | None = None
+    spoil: float | None = Field(default=None, ge=0, le=100)
 
 
 class Supplier:
@@ -109,6 +112,7 @@ class Supplier:
         self._catalogue = catalogue
         self._state = state
         self._delay = 0.0
+        self._spoilt = 0.0
         self._failure: Failure | None = None
         self._garbage: Garbage | None = None
         self._requests: deque[str] = deque(maxlen=100_000)
@@ -141,6 +145,7 @@ class Supplier:
         hotels, following, total = self._catalogue.page(
             region, query.get("updated_since") or None, cursor, limit(query.get("limit"))
         )
+        hotels = [spoilt(hotel) if is_among(hotel, self._spoilt) else hotel for hotel in hotels] if self._spoilt else hotels
         if self._garbage and self._garbage.strikes(region):
             return garbled(self._garbage.kind, hotels, cursor, total)
         return page(hotels, following, total)
@@ -155,12 +160,14 @@ class Supplier:
             raise BadRequest("; ".join(problems)) from error
         if orders.reset:
             self._catalogue.restore(1, [])
-            self._delay, self._failure, self._garbage = 0.0, None, None
+            self._delay, self._spoilt, self._failure, self._garbage = 0.0, 0.0, None, None
             self._requests.clear()
         if orders.copies is not None:
             self._catalogue.restore(orders.copies, self._catalogue.acts)
         if "delay" in orders.model_fields_set:
             self._delay = orders.delay or 0.0
+        if "spoil" in orders.model_fields_set:
+            self._spoilt = orders.spoil or 0.0
         if "fail" in orders.model_fields_set:
             self._failure = failure
         if "garbage" in orders.model_fields_set:
@@ -189,6 +196,7 @@ class Supplier:
             "copies": self._catalogue.copies,
             "acts": [asdict(act) for act in self._catalogue.acts],
             "delay": self._delay,
+            "spoil": self._spoilt,
             "fail": self._failure.model_dump() if self._failure else None,
             "garbage": self._garbage.model_dump() if self._garbage else None,
         }
@@ -207,6 +215,16 @@ def page(hotels: list[str], following: str | None, total: int) -> Response:
     """Return one page."""
     body = f'{{"hotels":[{",".join(hotels)}],"next_cursor":{json.dumps(following)},"total":{total}}}'
     return Response(body, media_type="application/json")
+
+
+def is_among(hotel: str, percent: float) -> bool:
+    """Whether a hotel is among so many percent, which are always the same ones."""
+    return zlib.crc32(json.loads(hotel)["id"].encode()) % 10_000 < percent * 100
+
+
+def spoilt(hotel: str) -> str:
+    """Return the hotel with a number of rooms that is none."""
+    return json.dumps({**json.loads(hotel), "rooms": "many"}, ensure_ascii=False)
 
 
 def garbled(kind: GarbageKind, hotels: list[str], cursor: str | None, total: int) -> Response:

@@ -68,6 +68,19 @@ def test_the_same_acts_lead_to_the_same_hotels(supplier: Supplier) -> None:
     assert len(outcomes[0]) == 478
 
 
+def test_some_hotels_are_spoilt_until_told_otherwise(supplier: Supplier) -> None:
+    """Always the same ones, in their rooms alone, and as long as that is asked for."""
+    sound = {hotel["id"]: hotel for hotel in read_all(supplier, "", limit=1000)}
+    supplier.control(spoil=2)
+    spoilt = {hotel["id"]: hotel for hotel in read_all(supplier, "", limit=1000) if hotel["rooms"] == "many"}
+    assert 0 < len(spoilt) < 25
+    assert {key: {**hotel, "rooms": sound[key]["rooms"]} for key, hotel in spoilt.items()} == {
+        key: sound[key] for key in spoilt
+    }
+    supplier.control(spoil=0)
+    assert read_all(supplier, "", limit=1000) == list(sound.values())
+
+
 def test_a_failure_is_counted_and_kept_to_its_region(supplier: Supplier) -> None:
     """Two requests for Tokyo behind the first get 429 with Retry-After, those for Brittany none."""
     supplier.control(fail={"status": 429, "region": "tokyo", "after": 1, "times": 2, "retry_after": 3})
