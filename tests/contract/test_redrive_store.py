@@ -9,7 +9,7 @@ from sluice.model.artifact import ArtifactKind
 from sluice.model.base import ObjectKey, ShardKey
 from sluice.model.lifecycle import Step
 from sluice.model.reject import Cause, DeadLetterStatus, RawAddress, Reject, Sighting, Standing
-from sluice.model.run import Mode, Redrive, Run
+from sluice.model.run import Mode, Redrive, Run, Window
 from sluice.model.shard import Shard
 from tests.contract.conftest import MOST_LETTERS, Stores
 from tests.support.nouns import MINUTE, POLICY, a_pointer, a_reject, a_run, plans
@@ -285,6 +285,19 @@ def test_older_bytes_take_no_letter_from_newer_ones(stores: Stores, run: Run, pa
     found = {letter.reject.key: letter for letter in stores.dead_letters.open_for("hotels", 9)}
     assert (found[ObjectKey("h1")].run, found[ObjectKey("h1")].attempts) == (newer.id, 1)
     assert (found[ObjectKey("h1")].reject.raw_hash, sorted(map(str, found))) == ("b" * 32, ["h1", "h2"])
+
+
+def test_the_same_bytes_are_as_old_as_they_were(stores: Stores, run: Run, paris: Shard) -> None:
+    """A replay of a window maps them by another version: one attempt more, and no other delivery."""
+    stores.dead_letters.record(run, paris, [hashed("h1")], "rejects-0")
+    window = Window(start=run.created_at - MINUTE, end=run.created_at + MINUTE)
+    replay = later(stores, mode=Mode.REPLAY, window=window, transformer_version=2, created_at=window.start)
+    stores.dead_letters.record(replay, claimed(stores, replay), [hashed("h1")], "rejects-1")
+    redriving = later(stores, "run-3", mode=Mode.REDRIVE, redrives=ALL)
+    (letter,) = stores.redrives.letters(redriving, PARIS, None, 9)
+    stores.redrives.take_up(claimed(stores, redriving), {letter.id: "0" * 32})
+    assert (letter.attempts, letter.transformer_version) == (2, 2)
+    assert stores.redrives.taken(redriving.id) == {"h1": run.created_at}
 
 
 def test_a_redrive_in_vain_leaves_what_came_meanwhile(stores: Stores, run: Run, paris: Shard) -> None:

@@ -14,9 +14,9 @@ from sluice.adapters.artifacts.s3 import S3ArtifactStore
 from sluice.adapters.postgres import conninfo
 from sluice.flow.inline import run_inline
 from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
-from sluice.model.base import RunId, ShardKey
+from sluice.model.base import ObjectKey, RunId, ShardKey
 from sluice.model.lifecycle import RunEvent, RunStatus, Step
-from sluice.model.run import Mode, Origin, Run, RunRequest
+from sluice.model.run import Mode, Origin, Redrive, Run, RunRequest
 from sluice.model.stage import StagePolicy
 from sluice.ports import ConnectionInfo, Services
 from sluice.upkeep.collection import collect
@@ -146,6 +146,22 @@ def test_a_run_goes_with_all_that_belongs_to_it(services: Services, rows: psycop
     assert count(rows, "run") == 1
     assert collect(services, dry_run=False).runs == 1
     assert [count(rows, table) for table in ("run", "shard", "artifact", "event", "lease")] == [0] * 5
+
+
+def test_letters_go_with_the_run_that_has_closed_them(services: Services, rows: psycopg.Connection) -> None:
+    """Those that are open stay, and so do those that a person has discarded: the same bytes are to stay given up."""
+    run = ended(services)
+    met = [a_reject(key, place, "elsewhere") for place, key in enumerate(("right", "given up", "open"))]
+    services.dead_letters.record(run, services.shards.of(OLD)[0], met, "rejects-0")
+    rows.execute("update sluice_state.dead_letter set run = 'longer ago'")
+    services.dead_letters.close(services.runs.enter(OLD, Step.PUBLISH, MINUTE), [ObjectKey("right")])
+    given_up = services.letter_desk.of_object("hotels", ObjectKey("given up"), 1)[0]
+    services.letter_desk.discard("hotels", Redrive(letters=(given_up.id,)), "ada", "closed for good")
+    services.runs.end(services.runs.get(OLD), RunEvent.FAIL)
+    assert (collect(services, dry_run=False).runs, count(rows, "dead_letter")) == (0, 3)
+    let_pass(rows, "366 days")
+    assert collect(services, dry_run=False).runs == 1
+    assert sorted(rows.execute("select object_key from sluice_state.dead_letter").fetchall()) == [("given up",), ("open",)]
 
 
 @pytest.mark.parametrize("needed", ["watermark", "dead letter", "artifact", "follower"])

@@ -99,9 +99,10 @@ class MemoryDeadLetterStore:
             return self._has_ended(run, reject)
         held, version = self._memory.dead_letters[index], shard.transformer_version or run.transformer_version
         is_given_up = held.status is DeadLetterStatus.DISCARDED
-        if not is_given_up and not self._is_news(run, held):
+        is_same = held.reject.address == reject.address
+        if not is_given_up and not is_same and not self._is_news(run, held):
             return True
-        if held.reject.address != reject.address or (not is_given_up and held.transformer_version != version):
+        if not is_same or (not is_given_up and held.transformer_version != version):
             again: dict[str, Any] = {
                 "run": run.id,
                 "shard": shard.key,
@@ -112,7 +113,7 @@ class MemoryDeadLetterStore:
                 "transformer_version": version,
             }
             self._memory.dead_letters[index] = held.model_copy(update=again)
-            if held.redriven_by != run.id:
+            if held.redriven_by != run.id and not is_same:
                 self._memory.delivered[held.id] = run.created_at
         return True
 

@@ -23,13 +23,17 @@ analyze met
 
 -- name: keep_last
 -- Of several rejects of one object the last stands, as its later delivery does.
-delete from met where line not in (select max(line) from met group by identity)
+delete from met using (select line, max(line) over (partition by identity) as last from met) as ranked
+where ranked.line = met.line and ranked.line < ranked.last
 
 -- name: delivered
 -- When what a run has not taken in was fetched from the supplier: before the run, if it asks no supplier itself.
 select coalesce(
     (select created_at from sluice_state.run where id = %(replays)s),
-    (select min(delivered_at) from sluice_state.dead_letter_rest where redriven_by = %(run)s),
+    least(
+        (select min(delivered_at) from sluice_state.dead_letter_rest where redriven_by = %(run)s),
+        (select min(coalesce(delivered_at, first_seen)) from sluice_state.dead_letter where redriven_by = %(run)s)
+    ),
     %(began)s
 ) as at
 
@@ -89,7 +93,11 @@ update sluice_state.dead_letter as held set
     raw_index = again.raw_index,
     raw_hash = again.raw_hash,
     transformer_version = %(transformer_version)s,
-    delivered_at = case when held.redriven_by = %(run)s then held.delivered_at else %(delivered_at)s end,
+    delivered_at = case
+        when held.redriven_by = %(run)s
+            or (held.raw_artifact, held.raw_frame, held.raw_index) = (again.raw_artifact, again.raw_frame, again.raw_index)
+        then held.delivered_at else %(delivered_at)s
+    end,
     error = again.error,
     field = again.field,
     message = again.message,
@@ -101,7 +109,9 @@ where held.id = again.id
     and (held.raw_artifact, held.raw_frame, held.raw_index, coalesce(held.transformer_version, %(transformer_version)s))
     is distinct from (again.raw_artifact, again.raw_frame, again.raw_index, %(transformer_version)s)
     and case when %(is_redrive)s then held.redriven_by = %(run)s
-        else coalesce(held.delivered_at, held.first_seen) <= %(delivered_at)s end
+        else (held.raw_artifact, held.raw_frame, held.raw_index) = (again.raw_artifact, again.raw_frame, again.raw_index)
+            or coalesce(held.delivered_at, held.first_seen) <= %(delivered_at)s
+    end
 
 -- name: leave_known
 -- What has an open letter by now needs no other.

@@ -92,9 +92,10 @@ order by id for share
 delete from sluice_state.artifact where id = any(%(ids)s)
 
 -- name: sweep_run
--- Remove ended runs whose time is over, whose artifacts are gone, and which nobody needs, with all that belongs to them.
+-- Remove ended runs whose time is over, whose artifacts are gone, and which nobody needs, with all that belongs to them, the
+-- letters that they have closed among it.
 -- Needed are those that a follower, a watermark, an open dead letter or the newest publication of a sync names.
-delete from sluice_state.run where id in (
+with gone as materialized (
     select id from sluice_state.run as old
     where old.expires_at <= now()
         and old.sync <> all(%(unknown)s)
@@ -105,4 +106,7 @@ delete from sluice_state.run where id in (
         and not exists (select from sluice_state.dead_letter where dead_letter.run = old.id and dead_letter.status = 'open')
         and not exists (select from sluice_state.dead_letter_rest where dead_letter_rest.run = old.id)
     order by old.ordinal limit %(limit)s for update
+), letters as (
+    delete from sluice_state.dead_letter where status = 'closed' and coalesce(ended_by, run) in (select id from gone)
 )
+delete from sluice_state.run where id in (select id from gone)
