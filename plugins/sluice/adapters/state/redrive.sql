@@ -45,8 +45,9 @@ where sync = %(sync)s and status = 'open' and shard = %(shard)s and cardinality(
 order by id
 
 -- name: take_up
--- Note that a run has the bytes of some letters, and what their hash is. Where older releases have written several letters of the
--- same bytes that nobody can name, one of them has the hash: it is the letter of these bytes from now on.
+-- Note that a run has the bytes of some letters, and what their hash is.
+-- Where older releases have written several letters of the same bytes that nobody can name, one of them has the hash: it is the
+-- letter of these bytes from now on.
 update sluice_state.dead_letter as held set
     redriven_by = %(run)s,
     raw_hash = coalesce(held.raw_hash, case when held.object_key is not null or taken.is_first then taken.raw_hash end)
