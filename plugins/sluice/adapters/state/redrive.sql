@@ -76,8 +76,8 @@ with letters as (
 update sluice_state.dead_letter_rest set redriven_by = %(run)s where redriven_by = %(donor)s
 
 -- name: taken
--- The objects that a run has taken up, and when they were fetched from the supplier; and when the first of those was that have no
--- letter of their own, or one without a key.
+-- The objects that a run has taken up, and when they were fetched from the supplier.
+-- And when the first of those was that have no letter of their own, or one without a key.
 select object_key, coalesce(delivered_at, first_seen) as delivered_at from sluice_state.dead_letter
 where redriven_by = %(run)s and object_key is not null
 union all
