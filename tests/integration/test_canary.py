@@ -111,6 +111,8 @@ def test_taking_it_back_gives_back_the_version(stall: Stall, edit: Any) -> None:
     run(stall)
     undone = stall.publications()[-1]
     undoing = run_inline(stall.services, RunRequest(sync="prices", mode=Mode.ROLLBACK, undoes=undone.id, origin=Origin()))
+    with pytest.raises(RawDataGone, match=f"run {undoing.id} has fetched nothing that could be compared"):
+        laid(stall, 1, 2, of=undoing.id)
     assert stall.answer(undoing, Choice.APPROVE).status is RunStatus.SUCCEEDED
     changed = ObjectKey(f"of {MADE[0]}")
     held = stall.ledger.object("prices", changed)

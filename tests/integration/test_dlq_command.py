@@ -37,8 +37,9 @@ def test_from_the_list_to_the_table(places: Places, sluice: CommandLineHere) -> 
     assert sluice.call("dlq", "show", "places", "b", "--raw").stdout == BAD
     assert f"sluice dlq redrive places {number}" in sluice.call("why", "places", "b").stdout
 
-    again = sluice.call("dlq", "redrive", "places", number, "--inline")
-    assert (again.returncode, "0 of 1 objects are right now, 1 are still open" in again.stderr) == (0, True)
+    for _ in range(2):  # which is answered with the outcome of the first
+        again = sluice.call("dlq", "redrive", "places", number, "--inline")
+        assert (again.returncode, "0 of 1 objects are closed, 1 are still open\n" in again.stderr) == (0, True)
     fields = [{**field, "path": "beds"} if field["name"] == "rooms" else field for field in SPEC["fields"]]
     places.declare(fields=fields, version=2)
     right = sluice.ask("dlq", "redrive", "places", "--cause", "type:rooms", "--inline")

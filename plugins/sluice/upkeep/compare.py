@@ -96,7 +96,10 @@ def _raws(services: Services, run: Run, asked: Sequence[ShardKey]) -> list[Point
             f"what run {run.id} has fetched of shard {some_of(gone)} is not kept any more: compare others (--shard)"
         )
     keys = {shard.key for shard in wanted}
-    return [raw for raw in raws if raw.ref.shard in keys]
+    found = [raw for raw in raws if raw.ref.shard in keys]
+    if not found:
+        raise RawDataGone(f"run {run.id} has fetched nothing that could be compared: name another (--of)")
+    return found
 
 
 def _mapped(services: Services, specs: tuple[SyncSpec, SyncSpec], raw: Pointer) -> tuple[MappedChunk, MappedChunk]:

@@ -150,7 +150,7 @@ def redrive(
         raise typer.Exit(ask_airflow(session, output, request, wait=wait))
     before = _open(session, request)
     code = run_here(session, output, request)
-    output.note(_what_became(before, _open(session, request)))
+    output.note(_what_became(session, request, before))
     raise typer.Exit(code)
 
 
@@ -196,9 +196,10 @@ dlq.command()(bounded(triage))
 
 @dataclass(frozen=True)
 class _Open:
-    """The selected objects that are open at a moment; of those that have a letter, the letters."""
+    """What is open at a moment: the objects of a sync, those that are selected, and of these the letters."""
 
     objects: int
+    selected: int
     letters: dict[int, DeadLetter]
 
 
@@ -207,24 +208,33 @@ def _open(session: Session, request: RunRequest) -> _Open:
     with session.services() as services:
         letters = services.letter_desk.selected(request.sync, chosen, _COMPARED)
         return _Open(
-            objects=sum(services.redrives.shards(request.sync, chosen).values()),
+            objects=sum(group.objects for group in services.letter_desk.groups(request.sync)),
+            selected=sum(services.redrives.shards(request.sync, chosen).values()),
             letters={letter.id: letter for letter in letters},
         )
 
 
-def _what_became(before: _Open, after: _Open) -> str:
-    """Say how many objects came right, and which letters could not be taken up since their bytes are gone."""
-    said = f"{before.objects - after.objects:,} of {before.objects:,} objects are right now, {after.objects:,} are still open"
-    gone = [
-        str(number)
+def _what_became(session: Session, request: RunRequest, before: _Open) -> str:
+    """Say how many objects are closed, and which letters could not be taken up since their bytes are gone.
+
+    An object that is rejected for another cause than before is selected no more, and open all the same.
+    """
+    from sluice.upkeep.letters import raw_records
+
+    after = _open(session, request)
+    closed = min(max(before.objects - after.objects, 0), before.selected)
+    said = f"{closed:,} of {before.selected:,} objects are closed, {before.selected - closed:,} are still open"
+    left = [
+        letter
         for number, letter in after.letters.items()
         if number in before.letters and letter.attempts == before.letters[number].attempts and letter.redriven_by is None
     ]
-    return (
-        f"{said}; the raw bytes of letter {some_of(sorted(gone, key=int))} are gone: `sluice dlq show` says why"
-        if gone
-        else said
-    )
+    with session.services() as services:
+        found = raw_records(services, services.spec(request.sync), left)
+    gone = sorted(letter.id for letter, record in zip(left, found, strict=True) if record is None)
+    if not gone:
+        return said
+    return f"{said}; the raw bytes of letter {some_of([str(number) for number in gone])} are gone: `sluice dlq show` says why"
 
 
 def _chosen(letters: list[int] | None, cause: str | None) -> Redrive:
