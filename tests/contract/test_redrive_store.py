@@ -333,3 +333,11 @@ def test_a_letter_that_is_not_there_is_named(stores: Stores) -> None:
     with pytest.raises(NotFound, match="there is no dead letter 7"):
         stores.letter_desk.get(7)
     assert stores.letter_desk.of_object("hotels", ObjectKey("h1"), 9) == []
+
+
+@pytest.mark.parametrize("chosen", [Redrive(letters=(10**30,)), Redrive(cause="a\x00:b"), Redrive(cause="\ud800")])
+def test_what_no_letter_can_have_selects_none(stores: Stores, run: Run, paris: Shard, chosen: Redrive) -> None:
+    """However large a number, and whatever is written for a cause; least of all does it select all of them."""
+    stores.dead_letters.record(run, paris, [a_reject("h1")], "rejects-0")
+    assert stores.redrives.shards("hotels", chosen) == {}
+    assert stores.letter_desk.discard("hotels", chosen, "ada", "gone") == 0

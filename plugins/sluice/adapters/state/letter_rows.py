@@ -1,15 +1,19 @@
 """Rows of dead letters, and of the rest beside them, come in; what they stand for goes out."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from psycopg.rows import DictRow
 from psycopg.types.multirange import Int4Multirange
 from psycopg.types.range import Int4Range
 
+from sluice.adapters.state.columns import storable
 from sluice.model.base import ObjectKey, RunId, ShardKey
 from sluice.model.reject import Cause, DeadLetter, DeadLetterRest, DeadLetterStatus, RawAddress, Reject
 from sluice.model.run import Redrive
+
+_LARGEST: Final = 2**63 - 1
+"""What a column of numbers holds: no letter has a larger one."""
 
 
 def dead_letter_from_row(row: DictRow) -> DeadLetter:
@@ -60,10 +64,10 @@ def rest_from_row(row: DictRow) -> DeadLetterRest:
 
 def selection(sync: str, redrive: Redrive) -> dict[str, Any]:
     """Return what the statements that select letters are told."""
-    cause = Cause.named(redrive.cause) if redrive.cause is not None else None
+    cause = Cause.named(storable(redrive.cause)) if redrive.cause is not None else None
     return {
         "sync": sync,
-        "ids": list(redrive.letters),
+        "ids": [min(letter, _LARGEST) for letter in redrive.letters],
         "error": cause.error if cause is not None else None,
         "field": cause.field if cause is not None else None,
     }
