@@ -93,7 +93,8 @@ delete from sluice_state.artifact where id = any(%(ids)s)
 
 -- name: sweep_run
 -- Remove ended runs whose time is over, whose artifacts are gone, and which nobody needs, with all that belongs to them.
--- The letters that they have closed are among it. Needed are those that a follower, a watermark, an open dead letter or the newest publication of a sync names.
+-- The letters that they have closed are among it. Needed are those that a follower, a watermark, an open dead letter or the newest
+-- publication of a sync names.
 with gone as materialized (
     select id from sluice_state.run as old
     where old.expires_at <= now()
