@@ -110,7 +110,7 @@ ASKED: dict[str, Asked] = {
     "PostgresRedriveStore.overtaken": Asked((RUN,), []),
     "PostgresRedriveStore.rest": Asked((a_run(), PARIS, 0), []),
     "PostgresRedriveStore.shards": Asked(("hotels", Redrive()), {}),
-    "PostgresRedriveStore.state": Asked(("hotels", Redrive()), "letters=0 newest=None rest=None"),
+    "PostgresRedriveStore.state": Asked(("hotels", Redrive()), "letters=None rest=None"),
     "PostgresRedriveStore.take_up": Asked((SHARD, {1: "0" * 32}), NotFound),
     "PostgresRedriveStore.take_up_rest": Asked((SHARD, 1, [0]), NotFound),
     "PostgresRedriveStore.taken": Asked((RUN,), {}),
