@@ -36,6 +36,10 @@ def test_from_the_list_to_the_table(places: Places, sluice: CommandLineHere) -> 
     assert f"sluice dlq redrive places {number}" in spoken.stdout
     assert sluice.call("dlq", "show", "places", "b", "--raw").stdout == BAD
     assert f"sluice dlq redrive places {number}" in sluice.call("why", "places", "b").stdout
+    for broken in ({"object": "none"}, {"fields": []}):
+        places.declare(**broken)
+        assert sluice.call("dlq", "show", number, "--raw").stdout == BAD
+    places.declare()
 
     for _ in range(2):  # which is answered with the outcome of the first
         again = sluice.call("dlq", "redrive", "places", number, "--inline")

@@ -21,8 +21,8 @@ class RecordGone(Exception):
 class StoredRecords:
     """Raw chunks, read from front to back: who asks in the order of addresses has each of them read once."""
 
-    def __init__(self, services: Services, spec: SyncSpec) -> None:
-        """Take a page apart as the spec of the run has it that fetched it; as `spec` has it, where that is not kept."""
+    def __init__(self, services: Services, spec: SyncSpec | None) -> None:
+        """Take a page apart as the spec of the run has it that fetched it; where that is not kept, as `spec` has it."""
         self._services = services
         self._spec = spec
         self._artifact: str | None = None
@@ -31,7 +31,7 @@ class StoredRecords:
         self._pages: Iterator[tuple[int, bytes]] = iter(())
         self._frame = -1
         self._found: list[bytes] = []
-        self._splitter = PageSplitter(spec.source.stored_records)
+        self._splitter = PageSplitter("")
 
     def record(self, reject: Reject) -> bytes:
         """Return the bytes of a record; raise `RecordGone`."""
@@ -57,7 +57,12 @@ class StoredRecords:
             self._pages = enumerate(self._services.codec.pages(self._services.artifacts.get(pointer)))
         except ArtifactCorrupt as error:
             self._why = error.message
-        self._splitter = PageSplitter(self._spec_of(pointer.ref.run).source.stored_records)
+        if (spec := self._spec_of(pointer.ref.run)) is None:
+            self._why = (
+                "where they stand in their page is not known: the spec of their run is gone, and the present one is broken"
+            )
+        else:
+            self._splitter = PageSplitter(spec.source.stored_records)
 
     def _turn(self, wanted: int) -> None:
         """Turn to the next page; it is taken apart only if it is the one that is wanted."""
@@ -69,7 +74,7 @@ class StoredRecords:
         except (ArtifactCorrupt, AnswerUnusable) as error:
             self._why = error.message
 
-    def _spec_of(self, run: RunId) -> SyncSpec:
+    def _spec_of(self, run: RunId) -> SyncSpec | None:
         for pointer in self._services.pointers.of(run, ArtifactKind.SPEC)[-1:]:
             try:
                 return SyncSpec.model_validate_json(self._services.artifacts.get(pointer))

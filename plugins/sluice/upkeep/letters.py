@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from sluice.errors import SpecInvalid
 from sluice.mapping.stored_records import RecordGone, StoredRecords
 from sluice.model.reject import DeadLetter
 from sluice.model.spec import SyncSpec
@@ -20,8 +21,12 @@ def raw_records(services: Services, spec: SyncSpec, letters: Sequence[DeadLetter
     return [found[letter.id] for letter in letters]
 
 
-def raw_record(services: Services, spec: SyncSpec, letter: DeadLetter) -> tuple[bytes | None, str | None]:
-    """Return the bytes of a letter's record, or why they cannot be had any more."""
+def raw_record(services: Services, letter: DeadLetter) -> tuple[bytes | None, str | None]:
+    """Return the bytes of a letter's record, or why they cannot be had any more; the sync's spec may be broken or gone."""
+    try:
+        spec = services.spec(letter.sync)
+    except SpecInvalid:
+        spec = None
     try:
         return StoredRecords(services, spec).record(letter.reject), None
     except RecordGone as gone:

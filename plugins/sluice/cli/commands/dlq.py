@@ -98,7 +98,7 @@ def show(
     output = session.begin(as_json=as_json)
     with session.services() as services:
         letter = _named(services, named)
-        record, gone = raw_record(services, services.spec(letter.sync), letter)
+        record, gone = raw_record(services, letter)
     if raw:
         if record is None:
             raise NotFound(f"the raw bytes of letter {letter.id} are gone: {gone}")
