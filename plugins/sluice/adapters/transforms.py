@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable
+from decimal import localcontext
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,9 @@ class LoadedFunction:
         self._told = told
 
     def __call__(self, frame: Any) -> Any:
-        """Return what the function makes of a frame."""
-        return self._function(frame, self._told)
+        """Return what the function makes of a frame; how it has decimals rounded is its own affair, and ends with the call."""
+        with localcontext():
+            return self._function(frame, self._told)
 
     def where_raised(self, error: BaseException) -> str:
         """Return the file and line of the team's code in which an error arose."""

@@ -10,6 +10,7 @@ import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from decimal import localcontext
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import ModuleType
@@ -128,7 +129,7 @@ def _part(found: ModuleType, name: str, place: str) -> Any:
 @contextmanager
 def _importable(include: Path) -> Iterator[None]:
     folder = os.fspath(include.absolute())
-    with _IMPORTING:
+    with _IMPORTING, localcontext():  # what a module has decimals rounded to holds for no value of ours
         writes = sys.dont_write_bytecode
         sys.dont_write_bytecode = True
         is_there = folder in sys.path

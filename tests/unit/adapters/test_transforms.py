@@ -1,5 +1,6 @@
 """A function of a team's own: loaded as its source is now, and refused by name if it cannot be what a spec needs."""
 
+import decimal
 import os
 import socket
 import sys
@@ -51,6 +52,18 @@ class Kind:
 
 def fails(frame, context):
     raise ValueError("no")
+"""
+
+
+COARSE = """
+from decimal import Decimal, getcontext
+
+getcontext().prec = 3
+
+
+def enrich(frame, context):
+    getcontext().prec = 4
+    return Decimal(1) / 3
 """
 
 
@@ -174,3 +187,14 @@ def test_an_outage_is_told_from_an_error(include: Path, error: Exception, is_out
     behind = RuntimeError("asking failed")
     behind.__cause__ = error
     assert (function.is_outage(error), function.is_outage(behind)) == (is_outage, is_outage)
+
+
+def test_how_a_function_rounds_is_its_own_affair(include: Path) -> None:
+    """Neither its module nor its calls leave another precision behind, by which values of ours would be rounded."""
+    (include / f"coarse_{include.name.replace('-', '_')}.py").write_text(COARSE)
+    before = decimal.getcontext().prec
+    transform = {"function": f"coarse_{include.name.replace('-', '_')}.enrich"}
+    function = team_function(sync_spec({"id": "text"}, transform=transform), ShardKey("all"), include)
+    assert function is not None
+    assert function(None) == decimal.Decimal("0.3333")
+    assert decimal.getcontext().prec == before

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sluice.errors import SpecInvalid, TransformBroken
+from sluice.errors import SpecInvalid, TransformBroken, TransformUnavailable
 from sluice.flow.publisher import publish
 from sluice.flow.reviewer import review
 from sluice.flow.settlement import settle
@@ -18,7 +18,7 @@ from sluice.model.run import Mode
 from sluice.model.spec import ReviewPolicy
 from sluice.model.trial import TrialQuestion
 from tests.unit.flow.workshop import MAY, NORTH, RUN, SOUTH, Workshop, page, sync_spec
-from tests.unit.mapping.functions import Function
+from tests.unit.mapping.functions import Function, OutOfReach
 
 SPEC = sync_spec(
     fields=[{"name": "id", "type": "text"}, {"name": "updated_at", "type": "timestamptz"}, {"name": "name", "type": "text"}],
@@ -59,6 +59,24 @@ def test_a_broken_function_fails_its_shard() -> None:
     assert workshop.shard().status is ShardStatus.FAILED
     assert failure is not None
     assert failure.error == "TransformBroken"
+    assert workshop.memory.dead_letters == []
+    workshop.function = Function(naming)
+    assert transform(workshop.services, RUN, NORTH).status is ShardStatus.SUCCEEDED
+
+
+def test_an_outage_behind_a_function_fails_its_shard_until_it_is_tried_again() -> None:
+    """Who looks at the run is told what could not be reached; nothing is a dead letter."""
+
+    def asking(_: Any) -> Any:
+        raise OutOfReach("no route")
+
+    workshop = Workshop(spec=SPEC, function=Function(asking))
+    workshop.equip()
+    workshop.begin(mode=Mode.FULL)
+    with pytest.raises(TransformUnavailable):
+        workshop.bring_in(NORTH, ("a", MAY))
+    shard = workshop.shard()
+    assert (shard.status, shard.failure and shard.failure.error) == (ShardStatus.FAILED, "TransformUnavailable")
     assert workshop.memory.dead_letters == []
     workshop.function = Function(naming)
     assert transform(workshop.services, RUN, NORTH).status is ShardStatus.SUCCEEDED
