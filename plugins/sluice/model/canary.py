@@ -12,11 +12,16 @@ from sluice.model.transform import TransformSpec
 
 _POINTS: Final = 2**64
 
+HIGHEST_VERSION: Final = 2**31 - 1
+"""State and ledger keep versions of the transformation as integers."""
+
 
 class CanarySpec(Frozen):
     """Another version of the transformation, beside that of the spec, for a share of the shards. What is absent is as there."""
 
-    version: int = Field(ge=1, strict=True, description="of the transformation, another one than the spec's")
+    version: int = Field(
+        ge=1, le=HIGHEST_VERSION, strict=True, description="of the transformation, another one than the spec's"
+    )
     share: Share = Field(description="how many of the shards it makes")
     fields: tuple[FieldSpec, ...] | None = Field(
         default=None, min_length=1, description="all fields, with the names and types of the spec's; absent: as there"

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 from sluice.errors import UsageInvalid
 from sluice.model.auth import CODE_PATTERN
 from sluice.model.base import Frozen
-from sluice.model.canary import CanarySpec
+from sluice.model.canary import HIGHEST_VERSION, CanarySpec
 from sluice.model.connections import TARGET
 from sluice.model.fields import FieldSpec
 from sluice.model.scalars import Duration, LimitValue, Share
@@ -119,7 +119,11 @@ class SyncSpec(Frozen):
     stage: str = Field(pattern=STAGE_PATTERN)
     tenant: str = Field(default="default", pattern=STAGE_PATTERN)
     version: int = Field(
-        default=1, ge=1, strict=True, description="of the transformation: raise it when the meaning of fields changes"
+        default=1,
+        ge=1,
+        le=HIGHEST_VERSION,
+        strict=True,
+        description="of the transformation: raise it when the meaning of fields changes",
     )
     schedule: str | None = Field(default=None, description="cron expression in UTC, or a preset such as @daily")
     description: str = ""

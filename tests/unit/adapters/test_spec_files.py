@@ -137,6 +137,7 @@ ONE_MISTAKE = {
     "cron": ("stage: hotel-content", "stage: hotel-content\nschedule: 61 * * * *", ["3: schedule: '61 * * * *' is no cron expression: five parts (minute hour day month weekday), or one of @hourly, @daily, @weekly, @monthly, @quarterly, @yearly"]),
     "cron with seconds": ("stage: hotel-content", "stage: hotel-content\nschedule: '* * * * * *'", ["3: schedule: '* * * * * *' is no cron expression: five parts (minute hour day month weekday), or one of @hourly, @daily, @weekly, @monthly, @quarterly, @yearly"]),
     "version of the transformation": ("stage: hotel-content", "stage: hotel-content\nversion: 0", ["3: version: is 0, but has to be at least 1"]),
+    "version beyond what is kept": ("stage: hotel-content", "stage: hotel-content\nversion: 2147483648", ["3: version: is 2147483648, but has to be at most 2147483647"]),
     "truth for a number": ("stage: hotel-content", "stage: hotel-content\nversion: true", ["3: version: has to be a whole number, not the truth value true"]),
     "duration": ("target:", "review: {timeout: 1 day}\ntarget:", ["25: review.timeout: '1 day' is no duration: a number and a unit, at most 36500d: 90s, 15m, 24h or 7d"]),
     "expectation": ("target:", "review: {block: {expect: [{field: prise, nulls_at_most: 1%}]}}\ntarget:", ["25: review.block.expect[0].field: no field is named 'prise'; declared: id, note, score, changed"]),
