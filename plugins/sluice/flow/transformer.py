@@ -1,8 +1,8 @@
 """Transforming: an exhausted shard comes in; each raw chunk becomes rows, keys, hashes and rejects; the shard has succeeded.
 
 A chunk is done once its rows have a pointer, which is therefore the last thing written of it; what is done is not mapped again.
-A `Permanent` error fails the shard, and so does an outage behind the team's function, after which it is tried again; any other
-leaves it running for the next try.
+A `Permanent` error fails the shard. So does what passes by but is the shard's own, as an outage behind the team's function is:
+whoever looks is told, and the next try goes on. Any other leaves the shard running.
 """
 
 from typing import Final
@@ -11,7 +11,7 @@ import structlog
 from structlog.contextvars import bound_contextvars
 
 from sluice import log_events
-from sluice.errors import Permanent, ShardsFailed, TransformUnavailable
+from sluice.errors import NoProgress, Permanent, ShardsFailed, TransformUnavailable
 from sluice.flow.damage import intact, require_chunks
 from sluice.flow.digest import content_digest
 from sluice.flow.entering import entered_for_a_shard, heartbeat_of
@@ -59,7 +59,7 @@ def transform(services: Services, run_id: RunId, shard_key: ShardKey) -> Shard:
         try:
             with pulse:
                 return _transform(services, run, shard, pulse)
-        except (Permanent, TransformUnavailable) as error:
+        except (Permanent, TransformUnavailable, NoProgress) as error:
             services.shards.fail(shard, Failure.of(error))
             log.warning(log_events.SHARD_FAILED, error=type(error).__name__, message=error.message)
             raise

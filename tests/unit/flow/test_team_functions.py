@@ -1,11 +1,12 @@
 """The team's function in the steps: admission asks for it, transforming, reviewing and trying call it."""
 
+import threading
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from sluice.errors import SpecInvalid, TransformBroken, TransformUnavailable
+from sluice.errors import NoProgress, SpecInvalid, TransformBroken, TransformUnavailable
 from sluice.flow.publisher import publish
 from sluice.flow.reviewer import review
 from sluice.flow.settlement import settle
@@ -16,6 +17,7 @@ from sluice.model.ledger import Outcome
 from sluice.model.lifecycle import ShardStatus
 from sluice.model.run import Mode
 from sluice.model.spec import ReviewPolicy
+from sluice.model.stage import StagePolicy
 from sluice.model.trial import TrialQuestion
 from tests.unit.flow.workshop import MAY, NORTH, RUN, SOUTH, Workshop, page, sync_spec
 from tests.unit.mapping.functions import Function, OutOfReach
@@ -80,6 +82,25 @@ def test_an_outage_behind_a_function_fails_its_shard_until_it_is_tried_again() -
     assert workshop.memory.dead_letters == []
     workshop.function = Function(naming)
     assert transform(workshop.services, RUN, NORTH).status is ShardStatus.SUCCEEDED
+
+
+def test_a_function_that_hangs_fails_its_shard_once_it_is_heard_of_again() -> None:
+    """By then another worker may have the request: nothing more is made here, and the shard tells why."""
+    policy = StagePolicy(heartbeat=timedelta(milliseconds=5))
+
+    def hanging(frame: Any) -> Any:
+        workshop.memory.clock.move(policy.no_progress_timeout + timedelta(minutes=1))
+        (pulse,) = (thread for thread in threading.enumerate() if thread.name == "sluice-heartbeat")
+        pulse.join()
+        return naming(frame)
+
+    workshop = Workshop(spec=SPEC, policy=policy, function=Function(hanging))
+    workshop.equip()
+    workshop.begin(mode=Mode.FULL)
+    with pytest.raises(NoProgress):
+        workshop.bring_in(NORTH, ("a", MAY))
+    shard = workshop.shard()
+    assert (shard.status, shard.failure and shard.failure.error) == (ShardStatus.FAILED, "NoProgress")
 
 
 def test_edited_code_is_another_request() -> None:
