@@ -20,7 +20,10 @@ from tests.support.scripted_supplier import answer
 
 MANY, MOST = 8_000, 50
 REVIEW = {**SPEC["review"], "auto_approve": {**SPEC["review"]["auto_approve"], "created": MANY}}
-INCREMENTAL: dict[str, Any] = {"source": {**SPEC["source"], "watermark": "opened", "query": {"since": "{{ watermark }}"}}, "review": REVIEW}
+INCREMENTAL: dict[str, Any] = {
+    "source": {**SPEC["source"], "watermark": "opened", "query": {"since": "{{ watermark }}"}},
+    "review": REVIEW,
+}
 
 
 @pytest.fixture

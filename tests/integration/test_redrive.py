@@ -163,6 +163,16 @@ def test_old_bytes_of_a_replay_do_not_overwrite_what_came_since(stall: Stall, ed
     ]
 
 
+def test_old_bytes_that_nobody_could_name_do_not_overwrite_what_came_since(stall: Stall, edit: Any) -> None:
+    """The letter had no key; what has one by now is as old as its bytes all the same."""
+    edit(**UNVERSIONED)
+    stall.bring([good("a"), nameless(3, name="b")])
+    stall.bring([good("b", 7, hour=1)], mode=Mode.INCREMENTAL)
+    edit(**mended("id", "name", **UNVERSIONED))
+    assert redrive(stall).status is RunStatus.SUCCEEDED
+    assert (stall.prices(), standing(stall)) == ({"a": 1.0, "b": 7.0}, [(None, "closed", 1)])
+
+
 def test_lost_bytes_are_told_and_stop_no_other(stall: Stall, tmp_path: Path, edit: Any) -> None:
     """The letter whose bytes are gone stays open, the other one comes right."""
     first = stall.bring([bad("b")])
