@@ -1,5 +1,6 @@
 """A Postgres server behind an Airflow connection: in goes a `ConnectionInfo`, out come transactions and Sluice's own errors."""
 
+import select
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -121,7 +122,7 @@ class Database:
                     connection_class=psycopg.Connection[DictRow],
                     kwargs={"row_factory": dict_row},
                     configure=_speak_utc,
-                    check=ConnectionPool.check_connection,
+                    check=_require_open,
                     min_size=0,
                     max_size=_LARGEST_POOL,
                     timeout=_SECONDS_TO_CONNECT,
@@ -134,6 +135,17 @@ def end_if_idle(connection: psycopg.Connection[Any], patience: timedelta) -> Non
     """Let the server end the transaction, and give its locks back, if it hears nothing of this client for so long."""
     milliseconds = max(1, round(patience.total_seconds() * 1000))
     connection.execute("select set_config('idle_in_transaction_session_timeout', %s, true)", (str(milliseconds),))
+
+
+def _require_open(connection: psycopg.Connection[DictRow]) -> None:
+    """Ask the server whether it is there if it has said something unasked, as it does when it ends; raise if it is not.
+
+    To ask it each time would cost each transaction one way more to the server and back.
+    """
+    unasked = select.poll()
+    unasked.register(connection.fileno(), select.POLLIN)
+    if unasked.poll(0):
+        ConnectionPool.check_connection(connection)
 
 
 def _speak_utc(connection: psycopg.Connection[DictRow]) -> None:
