@@ -237,7 +237,7 @@ def test_of_many_rows_a_sample_is_looked_at(market: Market) -> None:
     looked = market.look(market.rows(coming), market.rows([stall("t7", stars=4), stall("u", price="-3")]))
     profile = looked.profile
     assert profile.rows == 203_002
-    assert 18_000 < profile.looked_at < 22_000
+    assert 8_000 < profile.looked_at < 12_000
     assert (looked.fields["price"].low, looked.fields["price"].high) == ("-3", "1000000.5")
     assert looked.fields["city"].categories["Oslo"] == pytest.approx(3_000 * profile.looked_at / profile.rows, rel=0.2)
     assert looked.changes["stars"].objects == 1

@@ -31,6 +31,11 @@ create temporary table compared (
     old_shard text,
     transformer_version integer,
     told boolean not null default false
+) on commit drop;
+create temporary table unchanged (
+    shard text not null,
+    transformer_version integer,
+    objects bigint not null
 ) on commit drop
 
 -- name: copy_rejected
@@ -51,10 +56,10 @@ delete from staged where shard = %(shard)s and seq = %(seq)s
 
 -- name: clear_comparison
 -- Forgets the last comparison, and lets the planner know how much is staged.
-truncate compared;
+truncate compared, unchanged;
 truncate made_by;
-analyze staged;
-analyze rejected
+analyze staged (key);
+analyze rejected (key)
 
 -- name: note_version
 -- Notes a shard that another version of the transformation has made than most of its run.
@@ -63,30 +68,37 @@ insert into made_by (shard, transformer_version) values (%(shard)s, %(version)s)
 -- name: compare_delivered
 -- Of each delivered object the highest version counts, ties go to the later page; older than the ledger's is stale. Who is said
 -- to be gone is deleted, or counted alone where deletions are ignored; who was gone already, or was never here, is so as of the
--- newer version: what is older and comes later is stale then.
-insert into compared
+-- newer version: what is older and comes later is stale then. Of what is unchanged, which is most of it on most days, nobody wants
+-- to know more than how much there is.
 with latest as (
     select distinct on (key) * from staged order by key, version desc nulls last, seq desc, position desc, shard
+), judged as (
+    select
+        l.key,
+        case
+            when o.key is null and not l.deleted then 'created'
+            when o.key is null then case when %(deletes)s and l.version is not null then 'refreshed' else 'unchanged' end
+            when l.version < o.source_version then 'stale'
+            when l.deleted and o.state = 'deleted' then case when l.version > o.source_version then 'refreshed' else 'unchanged' end
+            when l.deleted then case when %(deletes)s then 'deleted' else 'vanished' end
+            when o.state = 'deleted' then 'reappeared'
+            when l.row_hash <> o.row_hash then 'changed'
+            when l.raw_hash <> o.raw_hash or o.shard <> l.shard
+                or o.transformer_version <> coalesce(m.transformer_version, %(transformer_version)s) then 'refreshed'
+            else 'unchanged'
+        end as outcome,
+        l.shard, l.seq, l.position, l.version, l.raw_hash, l.row_hash, l.mapped,
+        o.state as old_state, o.row_hash as old_hash, o.raw_hash as old_raw_hash, o.source_version as old_version,
+        o.shard as old_shard,
+        coalesce(m.transformer_version, %(transformer_version)s) as transformer_version
+    from latest l
+    left join made_by m on m.shard = l.shard
+    left join sluice_ledger.object o on o.sync = %(sync)s and o.key = l.key
+), noted as (
+    insert into compared select * from judged where outcome <> 'unchanged'
 )
-select
-    l.key,
-    case
-        when o.key is null and not l.deleted then 'created'
-        when o.key is null then case when %(deletes)s and l.version is not null then 'refreshed' else 'unchanged' end
-        when l.version < o.source_version then 'stale'
-        when l.deleted and o.state = 'deleted' then case when l.version > o.source_version then 'refreshed' else 'unchanged' end
-        when l.deleted then case when %(deletes)s then 'deleted' else 'vanished' end
-        when o.state = 'deleted' then 'reappeared'
-        when l.row_hash <> o.row_hash then 'changed'
-        when l.raw_hash <> o.raw_hash or o.shard <> l.shard
-            or o.transformer_version <> coalesce(m.transformer_version, %(transformer_version)s) then 'refreshed'
-        else 'unchanged'
-    end,
-    l.shard, l.seq, l.position, l.version, l.raw_hash, l.row_hash, l.mapped,
-    o.state, o.row_hash, o.raw_hash, o.source_version, o.shard, coalesce(m.transformer_version, %(transformer_version)s)
-from latest l
-left join made_by m on m.shard = l.shard
-left join sluice_ledger.object o on o.sync = %(sync)s and o.key = l.key
+insert into unchanged (shard, transformer_version, objects)
+select shard, transformer_version, count(*) from judged where outcome = 'unchanged' group by shard, transformer_version
 
 -- name: mark_outrun
 -- What newer data has brought is not overwritten by older: a row of a run whose data is newer stays, unless the version says that
@@ -156,26 +168,44 @@ from compared where outcome not in ('unchanged', 'vanished') and not told order 
 -- The comparison, counted by outcome. Seen was what was delivered, in whatever form; vanished is what a run that saw everything
 -- did not deliver, or what is said to be gone where that is ignored; moved is what another shard delivered than the last time.
 -- Noted is what leaves the table alone, and is news for the ledger: it has to know the highest version, to tell what is older.
+with counted as (
+    select
+        outcome,
+        count(*) as objects,
+        count(*) filter (where seq is not null or outcome = 'rejected') as seen,
+        count(*) filter (where outcome = 'vanished' or (seq is null and outcome = 'deleted')) as vanished,
+        count(*) filter (where seq is not null and shard <> old_shard) as moved,
+        count(*) filter (
+            where (outcome = 'stale' and not told) or (outcome = 'refreshed' and version is distinct from old_version)
+        ) as noted
+    from compared group by outcome
+    union all
+    select 'unchanged', objects, objects, 0, 0, 0 from unchanged
+)
 select
     outcome,
-    count(*) as objects,
-    count(*) filter (where seq is not null or outcome = 'rejected') as seen,
-    count(*) filter (where outcome = 'vanished' or (seq is null and outcome = 'deleted')) as vanished,
-    count(*) filter (where seq is not null and shard <> old_shard) as moved,
-    count(*) filter (
-        where (outcome = 'stale' and not told) or (outcome = 'refreshed' and version is distinct from old_version)
-    ) as noted
-from compared group by outcome
+    sum(objects)::bigint as objects,
+    sum(seen)::bigint as seen,
+    sum(vanished)::bigint as vanished,
+    sum(moved)::bigint as moved,
+    sum(noted)::bigint as noted
+from counted group by outcome
 
 -- name: versions
 -- What each version of the transformation has made.
+with made as (
+    select transformer_version, shard, outcome, count(*) as objects
+    from compared where seq is not null group by transformer_version, shard, outcome
+    union all
+    select transformer_version, shard, 'unchanged', objects from unchanged
+)
 select
     transformer_version as version,
     count(distinct shard) as shards,
-    count(*) as objects,
-    count(*) filter (where outcome = 'created') as created,
-    count(*) filter (where outcome = 'changed') as changed
-from compared where seq is not null group by transformer_version order by transformer_version
+    sum(objects)::bigint as objects,
+    coalesce(sum(objects) filter (where outcome = 'created'), 0)::bigint as created,
+    coalesce(sum(objects) filter (where outcome = 'changed'), 0)::bigint as changed
+from made group by transformer_version order by transformer_version
 
 -- name: first_loaded
 -- How many new objects belong to shards of which the target holds nothing.

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from psycopg import sql
 
+from sluice.model.fields import FieldType, TypeName
 from sluice.model.spec import SyncSpec
 
 
@@ -28,7 +29,7 @@ class TableNames:
         else:
             parts = [sql.SQL("({}::jsonb ->> {})").format(key, sql.Literal(place)) for place in range(len(self.key_fields))]
         return sql.SQL(" and ").join(
-            sql.SQL("{}.{} = {}::{}").format(sql.Identifier(row), sql.Identifier(field.name), part, type_sql(field.type.sql))
+            sql.SQL("{}.{} = {}::{}").format(sql.Identifier(row), sql.Identifier(field.name), part, _compared(field.type))
             for field, part in zip(self.key_fields, parts, strict=True)
         )
 
@@ -36,6 +37,11 @@ class TableNames:
 def type_sql(kind: str) -> sql.SQL:
     """Return a type's name as SQL; it comes from the closed set of `FieldType`, never from outside."""
     return sql.SQL(kind)
+
+
+def _compared(kind: FieldType) -> sql.SQL:
+    """Return the type of a key as it is compared: texts as the table's own index has them, not as the ledger does."""
+    return sql.SQL('text collate "default"') if kind.name is TypeName.TEXT else type_sql(kind.sql)
 
 
 def listed(names: Iterable[str]) -> sql.Composed:

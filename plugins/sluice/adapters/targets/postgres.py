@@ -52,6 +52,7 @@ class PostgresTarget:
         with self._database.transaction() as connection:
             connection.execute("set transaction isolation level repeatable read")
             self._table.spell_alike(connection.cursor())
+            self._table.work_in_bulk(connection.cursor())
             yield PostgresDiffing(connection, self._sync, self._table)
 
     def undo_of(self, publication: PublicationId, images: bytes) -> Undo:
@@ -67,6 +68,7 @@ class PostgresTarget:
         with self._database.transaction() as connection:
             end_if_idle(connection, patience)
             self._table.spell_alike(connection.cursor())
+            self._table.work_in_bulk(connection.cursor())
             rolling_back = PostgresRollingBack(connection, self._spec, self._table)
             publishing = PostgresPublishing(connection, self._sync, self._table, rolling_back)
             publishing.take_lock(token)

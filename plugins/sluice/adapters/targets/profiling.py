@@ -22,7 +22,7 @@ from sluice.model.fields import TypeName
 
 _SQL: Final = Queries(__package__, "profiling.sql")
 
-ROWS_LOOKED_AT: Final = 20_000
+ROWS_LOOKED_AT: Final = 10_000
 """Of more rows a sample of about so many is drawn."""
 
 _MASK: Final = 2**20 - 1

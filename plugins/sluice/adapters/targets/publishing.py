@@ -1,5 +1,6 @@
 """The transaction of a publication: an approved diff and its rows in; table, ledger, events and publication out."""
 
+from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 import psycopg
@@ -25,6 +26,14 @@ from sluice.model.run import Run
 _SQL: Final = Queries(__package__, "publishing.sql")
 
 _WITH_ROWS: Final = (Outcome.CREATED, Outcome.CHANGED, Outcome.REAPPEARED)
+_REMEMBERING: Final = {
+    "remember_new": {Outcome.CREATED},
+    "remember_rows": {Outcome.CHANGED, Outcome.REAPPEARED},
+    "remember_deletions": {Outcome.DELETED},
+    "remember_tombstones": {Outcome.REFRESHED},
+    "refresh_hashes": {Outcome.REFRESHED},
+}
+"""What the ledger is told of which outcomes, in this order."""
 _UNDO_COLUMNS: Final = {
     "key": pa.string(),
     "outcome": pa.string(),
@@ -61,6 +70,8 @@ class PostgresPublishing:
         self._is_new = not self._table.exists(self._cursor)
         if self._is_new:
             self._table.evolve(self._cursor)
+            if self._fills_directly:
+                self._table.drop_key(self._cursor)
         else:
             self._table.check(self._cursor)
         self._approve(diff)
@@ -84,7 +95,7 @@ class PostgresPublishing:
         fields = {name: table[name] for name in names}
         if self._fills_directly:
             with taking_rows(f"{self._table.schema}.{self._table.name}"):
-                copy_in(self._cursor, self._table.identifier, pa.table(fields))
+                copy_in(self._cursor, self._table.identifier, pa.table(fields), is_new=True)
         else:
             copy_in(self._cursor, sql.Identifier("incoming"), pa.table({rows.KEY: table[rows.KEY], **fields}))
 
@@ -112,10 +123,14 @@ class PostgresPublishing:
 
     def apply(self, run: Run, review: Review, undo: Pointer) -> Publication:
         """Write rows, ledger, events and the publication; raise `ApprovalVoid` if a row is not as reviewed."""
-        counts = {row["outcome"]: row["objects"] for row in self._run("outcomes")}
+        found = {Outcome(row["outcome"]): row["objects"] for row in self._run("outcomes")}
+        counts = {str(outcome): objects for outcome, objects in found.items() if outcome is not Outcome.REFRESHED}
         if run.undoes is None:
             if self._loaded != sum(counts.get(outcome, 0) for outcome in _WITH_ROWS):
                 raise ApprovalVoid
+            if self._fills_directly:
+                with taking_rows(f"{self._table.schema}.{self._table.name}"):
+                    self._table.add_key(self._cursor)
             # Only now: who alters a table shuts its readers out until the commit.
             self._table.evolve(self._cursor)
         row = self._run(
@@ -134,7 +149,7 @@ class PostgresPublishing:
         self._run("ensure_partition", applied_at=publication.applied_at)
         with taking_rows(f"{self._table.schema}.{self._table.name}"):
             if run.undoes is None:
-                self._write(run, publication)
+                self._write(run, publication, found.keys())
             else:
                 self._rolling_back.restore(run.undoes, publication, run)
             # What others have deferred to the commit is told here as well.
@@ -159,10 +174,10 @@ class PostgresPublishing:
         overwritten = self._table.overwritten("t", sql.SQL("a.key"))
         return sql.SQL("left join {} t on {}").format(self._table.identifier, overwritten)
 
-    def _write(self, run: Run, publication: Publication) -> None:
+    def _write(self, run: Run, publication: Publication, outcomes: AbstractSet[Outcome]) -> None:
         if not self._fills_directly:
             self._table.write(self._cursor, "incoming", publication.applied_at)
-        if publication.counts.get(Outcome.DELETED):
+        if Outcome.DELETED in outcomes:
             self._table.delete(self._cursor, "approved", publication.applied_at)
         facts = {
             "run": run.id,
@@ -170,15 +185,11 @@ class PostgresPublishing:
             "transformer_version": run.transformer_version,
             "applied_at": publication.applied_at,
         }
-        for query in (
-            "remember_new",
-            "remember_rows",
-            "remember_deletions",
-            "remember_tombstones",
-            "refresh_hashes",
-            "add_events",
-        ):
-            self._run(query, **facts)
+        for query, of in _REMEMBERING.items():
+            # Each of them reads the whole ledger where the planner thinks so, and most publications need two.
+            if outcomes & of:
+                self._run(query, **facts)
+        self._run("add_events", **facts)
 
     def _shrink(self) -> None:
         for query in ("drop_settled", "mark_stale", "keep_newer"):

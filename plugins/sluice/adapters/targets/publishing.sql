@@ -35,7 +35,7 @@ create temporary table moved (
 -- name: index_approved
 -- Finds the rows of one artifact, and lets the planner know how many there are.
 create index on approved (shard, seq);
-analyze approved
+analyze approved (key, outcome, shard, seq)
 
 -- name: create_incoming
 -- The approved rows on their way in, as text: only what is written is cast. The columns are those of the spec.
@@ -110,7 +110,7 @@ where shard = %(shard)s and seq = %(seq)s and outcome in ('created', 'changed', 
 
 -- name: outcomes
 -- The publication, counted.
-select outcome, count(*) as objects from approved where outcome <> 'refreshed' group by outcome
+select outcome, count(*) as objects from approved group by outcome
 
 -- name: add_publication
 -- A review is applied once. Its instant is behind that of the sync's last publication, whatever the server's clock has done
@@ -136,7 +136,7 @@ insert into sluice_ledger.object (
 )
 select %(sync)s, key, shard, raw_hash, row_hash, coalesce(transformer_version, %(transformer_version)s), version, 'live',
     %(run)s, %(publication)s
-from approved where outcome = 'created' and old_state is null order by key
+from approved where outcome = 'created' order by key
 
 -- name: remember_rows
 -- What the target holds from now on, of all others.
@@ -145,7 +145,7 @@ insert into sluice_ledger.object as o (
 )
 select %(sync)s, key, shard, raw_hash, row_hash, coalesce(transformer_version, %(transformer_version)s), version, 'live',
     %(run)s, %(publication)s
-from approved where outcome in ('created', 'changed', 'reappeared') and old_state is not null order by key
+from approved where outcome in ('changed', 'reappeared') order by key
 on conflict (sync, key) do update set
     shard = excluded.shard, raw_hash = excluded.raw_hash, row_hash = excluded.row_hash,
     transformer_version = excluded.transformer_version, source_version = excluded.source_version, state = 'live',

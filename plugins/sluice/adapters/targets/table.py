@@ -11,7 +11,7 @@ from sluice.adapters.queries import Queries
 from sluice.adapters.targets.catalog import find_table
 from sluice.adapters.targets.evolution import Evolution
 from sluice.adapters.targets.forms import form_of
-from sluice.adapters.targets.names import TableNames
+from sluice.adapters.targets.names import TableNames, listed
 from sluice.errors import TargetMismatch
 from sluice.model.rows import DELETED_AT
 from sluice.model.spec import SyncSpec
@@ -42,6 +42,10 @@ class TargetTable:
         """Let Postgres spell values one way, whatever the server prefers, until the transaction ends."""
         cursor.execute(_SQL["spell_alike"])
 
+    def work_in_bulk(self, cursor: psycopg.Cursor[DictRow]) -> None:
+        """Let Postgres work on many rows at a time rather than on many things at once, until the transaction ends."""
+        cursor.execute(_SQL["work_in_bulk"])
+
     def exists(self, cursor: psycopg.Cursor[DictRow]) -> bool:
         """Whether the table is there."""
         return find_table(cursor, self._names) is not None
@@ -69,6 +73,18 @@ class TargetTable:
     def evolve(self, cursor: psycopg.Cursor[DictRow]) -> None:
         """Make or alter the table as the spec wants it; raises `TargetMismatch` as `check` does, or if Postgres refuses."""
         self._evolution.apply(cursor)
+
+    def drop_key(self, cursor: psycopg.Cursor[DictRow]) -> None:
+        """Take the primary key off a table that is to be filled: an index that is made at once costs less than one kept up."""
+        table = find_table(cursor, self._names)
+        for key in table.keys if table else ():
+            if key.constraint is not None:
+                drop = sql.SQL("alter table {} drop constraint {}")
+                cursor.execute(drop.format(self.identifier, sql.Identifier(key.constraint)))
+
+    def add_key(self, cursor: psycopg.Cursor[DictRow]) -> None:
+        """Put it back."""
+        cursor.execute(sql.SQL("alter table {} add primary key ({})").format(self.identifier, listed(self._form.key)))
 
     def key_matches(self, row: str, key: sql.Composable) -> sql.Composed:
         """Return the condition that the table's row aliased `row` is of the object whose key text is `key`.

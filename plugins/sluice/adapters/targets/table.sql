@@ -11,6 +11,14 @@ select
     set_config('intervalstyle', 'postgres', true),
     set_config('extra_float_digits', '1', true)
 
+-- name: work_in_bulk
+-- Sorts and joins of all objects of a sync stay in memory as far as that may be, nothing is compiled that runs once, and of
+-- temporary tables the planner needs to know little more than their size.
+select
+    set_config('work_mem', greatest(pg_size_bytes(current_setting('work_mem')), pg_size_bytes('64MB')) / 1024 || 'kB', true),
+    set_config('jit', 'off', true),
+    set_config('default_statistics_target', '10', true)
+
 -- name: encoding
 -- Which letters the database has a place for.
 select current_setting('server_encoding') as server_encoding
