@@ -100,6 +100,6 @@ def _unreviewed(review: Review, shards: list[Shard]) -> Failure | None:
 
 def _failure(failed: list[Shard]) -> Failure:
     first = next((shard for shard in failed if shard.failure), failed[0])
-    cause = f"{first.failure.error}: {first.failure.message}" if first.failure else "not finished"
+    cause = f"{first.failure.error}: {first.failure.message}" if first.failure else "not finished, and its worker has not said why: look at its log"
     others = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
     return Failure(error="ShardsFailed", message=f"shard {first.key}{others}: {cause}")

@@ -110,7 +110,10 @@ def test_a_shard_that_was_left_unfinished_is_missing(left: ShardStatus) -> None:
     """It has no failure of its own, and is named all the same."""
     bench = Bench()
     bench.put(SOUTH, left)
-    assert bench.outcome() == (RunStatus.PARTIAL, "ShardsFailed: shard south: not finished")
+    assert bench.outcome() == (
+        RunStatus.PARTIAL,
+        "ShardsFailed: shard south: not finished, and its worker has not said why: look at its log",
+    )
 
 
 def test_the_newest_review_counts() -> None:
