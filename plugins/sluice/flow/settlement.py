@@ -20,6 +20,8 @@ from sluice.ports import Services
 
 log: Final = structlog.get_logger()
 
+_UNTOLD: Final = "not finished, and its worker has not said why: look at its log"
+
 
 def settle(services: Services, run_id: RunId) -> Run:
     """End the run and free its flight; one that a step has ended already stays as it is. Tell if the sync keeps failing."""
@@ -100,6 +102,6 @@ def _unreviewed(review: Review, shards: list[Shard]) -> Failure | None:
 
 def _failure(failed: list[Shard]) -> Failure:
     first = next((shard for shard in failed if shard.failure), failed[0])
-    cause = f"{first.failure.error}: {first.failure.message}" if first.failure else "not finished, and its worker has not said why: look at its log"
+    cause = f"{first.failure.error}: {first.failure.message}" if first.failure else _UNTOLD
     others = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
     return Failure(error="ShardsFailed", message=f"shard {first.key}{others}: {cause}")
