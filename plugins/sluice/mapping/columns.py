@@ -32,6 +32,8 @@ _HEAD: Final = (
     (rows.FRAME, pa.int32()),
     (rows.INDEX, pa.int32()),
 )
+_AT_ONCE: Final = 1_000
+"""So many rows are put into Arrow's form together."""
 _ENCODE: Final = msgspec.msgpack.Encoder().encode
 
 
@@ -72,6 +74,13 @@ class Head(msgspec.Struct, frozen=True, gc=False):
     index: int
 
 
+class Made(msgspec.Struct, frozen=True, gc=False):
+    """A row that a `RowsFile` has taken in, whichever object it will be of."""
+
+    place: int
+    hash: bytes
+
+
 class RowsFile:
     """The rows of one chunk, as they come."""
 
@@ -79,7 +88,10 @@ class RowsFile:
         self._schema = pa.schema([*_HEAD, *((name, kind.arrow) for name, kind in zip(names, kinds, strict=True))])
         self._paired = [index for index, kind in enumerate(kinds) if kind.is_paired]
         self._heads: list[tuple[Any, ...]] = []
-        self._rows: list[tuple[Any, ...]] = []
+        self._made = 0
+        self._rows: list[list[Any]] = []
+        """The last ones; those before are in Arrow's form, which takes a fraction of the memory."""
+        self._columns: list[list[pa.Array]] = []
         self._places: list[int | None] = []
         """Of each object the place of its row among the rows; of most there is none, where little has changed."""
 
@@ -89,36 +101,50 @@ class RowsFile:
     @property
     def mapped(self) -> int:
         """How many of the objects have a row."""
-        return len(self._rows)
+        return len(self._places) - self._places.count(None)
 
-    def add(self, head: Head, values: list[Any]) -> None:
-        """Take in a row with its values."""
-        apart = values.copy()
-        for index in self._paired:
-            if type(pair := values[index]) is tuple:
-                values[index], apart[index] = pair
-        self._take(head, head.version, row_hash(apart), place=len(self._rows))
-        self._rows.append(tuple(values))
+    def make(self, values: list[Any]) -> Made:
+        """Take in the values of a row, which has yet to be added."""
+        apart = values
+        if self._paired:
+            apart = values.copy()
+            for index in self._paired:
+                if type(pair := values[index]) is tuple:
+                    values[index], apart[index] = pair
+        self._rows.append(values)
+        self._made += 1
+        if len(self._rows) == _AT_ONCE:
+            self._settle()
+        return Made(self._made - 1, row_hash(apart))
+
+    def add(self, head: Head, row: Made) -> None:
+        """Take in an object with its row."""
+        self._heads.append((head.key, head.version, head.raw_hash, row.hash, True, False, head.frame, head.index))
+        self._places.append(row.place)
 
     def add_unmapped(self, head: Head, version: int | None, row: bytes) -> None:
         """Take in an object that the ledger holds already, with the version and the hash that the ledger has of its row."""
-        self._take(head, version, row)
+        self._heads.append((head.key, version, head.raw_hash, row, False, False, head.frame, head.index))
+        self._places.append(None)
 
     def add_tombstone(self, head: Head) -> None:
         """Take in an object that is gone."""
-        self._take(head, head.version, row_hash([]), deleted=True)
+        self._heads.append((head.key, head.version, head.raw_hash, row_hash([]), False, True, head.frame, head.index))
+        self._places.append(None)
 
-    def _take(self, head: Head, version: int | None, row: bytes, *, place: int | None = None, deleted: bool = False) -> None:
-        self._heads.append((head.key, version, head.raw_hash, row, place is not None, deleted, head.frame, head.index))
-        self._places.append(place)
+    def _settle(self) -> None:
+        self._columns.append(list(_arrays(self._rows, list(self._schema)[len(_HEAD) :])))
+        self._rows = []
 
     def parquet(self, reading: int, high_mark: str | None = None, postdated: Postdated | None = None) -> bytes:
         """Return the file; how its records were read, and what their marks say, travels in its metadata."""
-        heads, fields = list(self._schema)[: len(_HEAD)], list(self._schema)[len(_HEAD) :]
-        arrays = [*_arrays(self._heads, heads), *_arrays(self._rows, fields)]
-        if self.mapped < len(self):
+        if self._rows or not self._columns:
+            self._settle()
+        rows = [pa.chunked_array(column) for column in zip(*self._columns, strict=True)]
+        if self._places != list(range(self._made)):
             places = pa.array(self._places, pa.int32())
-            arrays[len(heads) :] = [array.take(places) for array in arrays[len(heads) :]]
+            rows = [column.take(places) for column in rows]
+        arrays = [*_arrays(self._heads, list(self._schema)[: len(_HEAD)]), *rows]
         metadata = {_READING: f"{reading:016x}".encode()}
         if high_mark is not None:
             metadata[_HIGH_MARK] = high_mark.encode()
@@ -130,7 +156,7 @@ class RowsFile:
         return bytes(sink.getvalue())
 
 
-def _arrays(rows: list[tuple[Any, ...]], fields: Sequence[pa.Field]) -> Iterator[pa.Array]:
+def _arrays(rows: Sequence[Sequence[Any]], fields: Sequence[pa.Field]) -> Iterator[pa.Array]:
     columns = zip(*rows, strict=True) if rows else [()] * len(fields)
     return (pa.array(column, field.type) for column, field in zip(columns, fields, strict=True))
 

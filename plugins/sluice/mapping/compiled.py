@@ -6,6 +6,7 @@ stands in an array is decoded out of the raw bytes of the outermost one, again i
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from decimal import Decimal
 from operator import itemgetter
 from typing import Any, Final
 
@@ -42,15 +43,19 @@ class CompiledPaths:
             # Of one path, all that takes raw bytes is decoded once.
             sources.append(whole.setdefault((keys, Raw if wire is Raw else index), len(whole)))
         self._layers, places = _compile([(keys, Raw if wire is Raw else leaves[wire][1]) for keys, wire in whole])
-        self._pick = _picker([places[source] for source in sources])
+        picked = [places[source] for source in sources]
+        self._pick = _picker(picked)
         is_flat = len(self._layers) == 1 and not self._layers[0][1] and not self._below
         self._in_one: Callable[[Raw], Any] | None = self._layers[0][0].decode if is_flat else None
         """Decodes all of it at once, where everything stands at the top: so do most keys, versions and watermarks."""
+        self._is_in_order = picked == list(range(len(whole)))
+        """Whether that gives each value in its place."""
 
     def decode(self, record: Raw) -> list[Any]:
         """Return what stands at each path, None where nothing does; raise a `MsgspecError` where a type does not fit."""
         if self._in_one is not None:
-            return list(self._pick(astuple(self._in_one(record))))
+            found = astuple(self._in_one(record))
+            return list(found if self._is_in_order else self._pick(found))
         flat: list[Any] = []
         for decoder, nodes in self._layers:
             flat.extend(astuple(decoder.decode(record)))
@@ -97,7 +102,7 @@ def _compile(leaves: Sequence[tuple[_Keys, Any]]) -> tuple[list[tuple[Any, Any]]
     # Without a leaf, it still has to be an object.
     for tree, _ in forests or [({}, [])]:
         nodes, base = _lay_out(tree, base, places)
-        layers.append((msgspec.json.Decoder(_struct(tree)), nodes))
+        layers.append((_decoder(_struct(tree)), nodes))
     return layers, places
 
 
@@ -136,6 +141,11 @@ def _ordered(tree: _Tree) -> list[tuple[str, Any]]:
     return sorted(tree.items(), key=lambda item: isinstance(item[1], dict))
 
 
+def _decoder(wire: Any) -> Any:
+    """Return the decoder of a type; where that may be anything, numbers with a point or an exponent are exact."""
+    return msgspec.json.Decoder(wire, float_hook=Decimal)
+
+
 def _or_null(wire: Any) -> Any:
     return wire if wire is Raw else wire | None
 
@@ -143,11 +153,11 @@ def _or_null(wire: Any) -> Any:
 def _below(steps: Path, wire: Any) -> Callable[[Raw], Any]:
     """Return what decodes the value at some steps below the token of an array."""
     if EACH not in steps:
-        decoder = msgspec.json.Decoder(_or_null(_nested(steps, wire)))
+        decoder = _decoder(_or_null(_nested(steps, wire)))
         return lambda token: _down(decoder.decode(token), steps)
     first = steps.index(EACH)
-    arrays = msgspec.json.Decoder(_or_null(_nested(steps, Raw)))
-    found = None if wire is Raw else msgspec.json.Decoder(wire)
+    arrays = _decoder(_or_null(_nested(steps, Raw)))
+    found = None if wire is Raw else _decoder(wire)
 
     def gathered(token: Raw) -> Any:
         items = _down(arrays.decode(token), steps[:first])

@@ -55,8 +55,9 @@ def _number(text: str) -> float | Decimal:
 
     An int if it is whole; a float as long as it tells all decimal numbers apart, since it is fast; else a `Decimal`.
     """
-    if len(text) <= _FLOAT_DIGITS and text[-1] != "0" and "e" not in text and "E" not in text:
-        return float(text)
+    if len(text) <= _FLOAT_DIGITS and "e" not in text and "E" not in text:
+        nearest = float(text)
+        return int(nearest) if text[-1] == "0" and nearest.is_integer() else nearest
     try:
         value = Decimal(text)
     except InvalidOperation:

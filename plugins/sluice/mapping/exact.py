@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Context, Decimal, Inexact, InvalidOperation
 from math import isinf
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 from zoneinfo import ZoneInfo
 
 from msgspec import Meta, Raw
@@ -100,9 +100,7 @@ def exact_type(field_type: FieldType) -> ExactType:
         return _numeric("numeric", _unbounded_numeric, _string, is_paired=True)
     precision, scale = field_type.precision, field_type.scale or 0
     if precision <= _DECIMAL128_DIGITS:
-        return _numeric(
-            field_type.sql, _bounded_numeric(field_type.sql, precision, scale), lambda pa: pa.decimal128(precision, scale)
-        )
+        return _decimal128(field_type.sql, precision, scale)
     return _numeric(field_type.sql, _wide_numeric(field_type.sql, precision, scale), _string)
 
 
@@ -144,9 +142,35 @@ def _integer(name: str, bits: int) -> Callable[[str], int]:
     return read
 
 
+def _decimal128(name: str, precision: int, scale: int) -> ExactType:
+    from_text = _bounded_numeric(name, precision, scale)
+    step, context = _step_and_context(precision, scale)
+
+    def narrow(number: Any) -> Any:
+        if type(number) is int:
+            number = Decimal(number)
+        elif type(number) is not Decimal:
+            return from_text(number) if type(number) is str else _no_number(name)
+        try:
+            value = number.quantize(step, None, context)
+        except (Inexact, InvalidOperation):
+            raise Violation(OUT_OF_RANGE, "its token tells what is wrong") from None
+        return value or value.copy_abs()
+
+    return ExactType(name, _NUMBERS, from_text, str, lambda pa: pa.decimal128(precision, scale), Any, narrow)
+
+
+def _no_number(name: str) -> NoReturn:
+    raise Violation(TYPE, f"is no {name}")
+
+
+def _step_and_context(precision: int, scale: int) -> tuple[Decimal, Context]:
+    """Return what to quantize with, so that nothing is rounded and nothing that is too large is taken."""
+    return Decimal(1).scaleb(-scale), Context(prec=precision, traps=[Inexact, InvalidOperation])
+
+
 def _bounded_numeric(name: str, precision: int, scale: int) -> Callable[[str], Decimal]:
-    step = Decimal(1).scaleb(-scale)
-    context = Context(prec=precision, traps=[Inexact, InvalidOperation])
+    step, context = _step_and_context(precision, scale)
 
     def read(text: str) -> Decimal:
         try:

@@ -1,13 +1,14 @@
 """A raw record comes in; which object it is of, its version and its mark go out, before anything else of it is read."""
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
 from msgspec import Raw
 
-from sluice.mapping.columns import Head, raw_hash
+from sluice.mapping.columns import Head, Made, raw_hash
 from sluice.mapping.keys import key_text
-from sluice.mapping.reader import Reader
+from sluice.mapping.reader import MISSES, Reader
 from sluice.mapping.reading import outcome
 from sluice.mapping.violation import MALFORMED, OUT_OF_RANGE, Problem, Violation
 from sluice.mapping.watermarks import mark_order
@@ -30,6 +31,8 @@ class Identified(msgspec.Struct, gc=False):
     """Those of the identity's fields."""
     is_dubious: bool
     is_gone: bool
+    made: Made | None
+    """Its row, where all fields have been read already."""
 
 
 class Identity:
@@ -46,6 +49,8 @@ class Identity:
         ]
         self._reader = Reader(fields, required=spec.object.key)
         self._whole = Reader(spec.fields, required=spec.object.key)
+        self._places = [[field.name for field in spec.fields].index(name) for name in self.names]
+        """Where its fields stand among all of them."""
         self._reading = reading
         self._key_names = frozenset(spec.object.key)
         self._key_kinds = self._reader.kinds[: len(spec.object.key)]
@@ -56,9 +61,16 @@ class Identity:
         self._order = mark_order(spec)
         self._marking = [(name, self.names.index(name)) for name in marking]
 
-    def of(self, raw: Raw, frame: int, index: int, *, is_dubious: bool) -> Identified | None:
-        """Return a record with its identity; None if it has to be rejected: see `problems`."""
-        values = outcome(self._reader, raw, is_dubious=is_dubious)
+    def of(
+        self, raw: Raw, frame: int, index: int, *, is_dubious: bool, make: Callable[[list[Any]], Made] | None = None
+    ) -> Identified | None:
+        """Return a record with its identity; None if it has to be rejected: see `problems`.
+
+        With `make`, which makes a row of values, all fields are read at once if that can be had: it costs less where the row
+        will be wanted.
+        """
+        row = self._row(raw) if make is not None and not is_dubious and self._whole.is_plain else None
+        values = outcome(self._reader, raw, is_dubious=is_dubious) if row is None else [row[place] for place in self._places]
         if isinstance(values, tuple):
             return None
         key, (mark, problem) = self._key(values), self._mark(values)
@@ -71,6 +83,7 @@ class Identity:
             values=values,
             is_dubious=is_dubious,
             is_gone=self._gone is not None and values[self._gone] is True,
+            made=None if row is None or make is None else make(row),
         )
 
     def read(self, record: Raw) -> list[Any]:
@@ -94,6 +107,12 @@ class Identity:
         elif not problems:
             problems.append(Problem(None, MALFORMED, "the record is not JSON, though its declared fields can be read"))
         return key, problems
+
+    def _row(self, raw: Raw) -> list[Any] | None:
+        try:
+            return self._whole.fast(raw)
+        except MISSES:
+            return None
 
     def _mark(self, values: list[Any]) -> tuple[tuple[Any, Any] | None, Problem | None]:
         """Return the mark of a record, if it has one, or why it cannot be read."""

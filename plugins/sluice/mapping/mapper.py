@@ -1,7 +1,7 @@
 """A chunk's pages as they came in; its rows as Parquet, its rejects by name, and what its marks say out."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
@@ -44,6 +44,16 @@ class MappedChunk:
     postdated: Postdated | None = None
 
 
+@dataclass(frozen=True)
+class _Chunk:
+    """What has come of a chunk so far."""
+
+    artifact_key: str
+    file: RowsFile
+    marks: ChunkMarks | None
+    rejects: list[Reject] = field(default_factory=list)
+
+
 class Mapper:
     """Maps the records of one shard of a sync."""
 
@@ -68,6 +78,8 @@ class Mapper:
         self._making = None if function is None else making(spec, function, self._identity, moved)
         self._order = mark_order(spec)
         self._bounds = (until, supplied_at)
+        self._are_new = False
+        """Whether the ledger knew none of the objects last looked up: then the next ones are read in full from the first."""
 
     @rarely_collected()
     def map_chunk(self, pages: Iterable[bytes], artifact_key: str, remember: Remember) -> MappedChunk:
@@ -76,35 +88,28 @@ class Mapper:
         A bad record is a reject and stops no other. Raises `AnswerNotJson` or `RecordsMissing`, naming artifact and page, if a
         page cannot be taken apart.
         """
-        rejects: list[Reject] = []
+        chunk = _Chunk(
+            artifact_key,
+            RowsFile(self._names, self._reader.kinds),
+            ChunkMarks(self._order, *self._bounds) if self._order else None,
+        )
         records: list[Identified] = []
-        marks = ChunkMarks(self._order, *self._bounds) if self._order else None
+        is_looked_up = self._making is not None
         for frame, body in enumerate(pages):
-            self._identify(self._split(body, artifact_key, frame), artifact_key, frame, records, rejects)
-        known = remember(list(dict.fromkeys(record.head.key for record in records)))
-        read = self._read([record for record in records if _is_news(record, known.get(record.head.key))])
-        file = RowsFile(self._names, self._reader.kinds)
-        for record in records:
-            held = known.get(record.head.key)
-            if _is_news(record, held):
-                values = next(read)
-                if isinstance(values, tuple):
-                    address = RawAddress(artifact=artifact_key, frame=record.head.frame, index=record.head.index)
-                    rejects.append(_reject(record.head.key, address, values, record.raw))
-                    continue
-                file.add(record.head, values)
-            elif record.is_gone or held is None:
-                file.add_tombstone(record.head)
-            else:
-                file.add_unmapped(record.head, held.source_version, held.row_hash)
-            if marks is not None and record.mark is not None:
-                marks.take(record.head.key, record.mark)
+            records += self._identified(chunk, self._split(body, artifact_key, frame), frame)
+            if records and not is_looked_up:
+                # What the ledger knows of one page says what to expect of the others.
+                self._take(chunk, records, remember)
+                records, is_looked_up = [], True
+        if records:
+            self._take(chunk, records, remember)
+        marks = chunk.marks
         high_mark, postdated = (marks.high_mark, marks.postdated) if marks else (None, None)
         return MappedChunk(
-            rows=file.parquet(self.reading, high_mark, postdated),
-            objects=len(file),
-            mapped=file.mapped,
-            rejects=tuple(sorted(rejects, key=lambda reject: (reject.address.frame, reject.address.index))),
+            rows=chunk.file.parquet(self.reading, high_mark, postdated),
+            objects=len(chunk.file),
+            mapped=chunk.file.mapped,
+            rejects=tuple(sorted(chunk.rejects, key=lambda reject: (reject.address.frame, reject.address.index))),
             high_mark=high_mark,
             postdated=postdated,
         )
@@ -116,19 +121,42 @@ class Mapper:
             message = f"page {frame} of {artifact_key}: {error.message}"
             raise type(error)(message, artifact=artifact_key, frame=frame) from None
 
-    def _identify(
-        self, page: RecordPage, artifact_key: str, frame: int, records: list[Identified], rejects: list[Reject]
-    ) -> None:
-        """Read key, version and watermark of each record of a page, and hash its bytes."""
+    def _identified(self, chunk: _Chunk, page: RecordPage, frame: int) -> Iterator[Identified]:
+        """Yield each record of a page with its key, version and watermark, and its bytes hashed."""
+        identify = self._identity.of
+        make = chunk.file.make if self._are_new and self._making is None else None
         for index, raw in enumerate(page.records):
             is_dubious = index in page.dubious
-            found = None if index in page.damaged else self._identity.of(raw, frame, index, is_dubious=is_dubious)
-            if found is None:
-                address = RawAddress(artifact=artifact_key, frame=frame, index=index)
-                key, problems = self._identity.problems(raw)
-                rejects.append(_reject(key, address, problems, raw))
+            found = None if index in page.damaged else identify(raw, frame, index, is_dubious=is_dubious, make=make)
+            if found is not None:
+                yield found
+                continue
+            address = RawAddress(artifact=chunk.artifact_key, frame=frame, index=index)
+            key, problems = self._identity.problems(raw)
+            chunk.rejects.append(_reject(key, address, problems, raw))
+
+    def _take(self, chunk: _Chunk, records: Sequence[Identified], remember: Remember) -> None:
+        """Make of each record what it is, by what `remember` knows of its object: a row, a tombstone, or a reject."""
+        known = remember(list(dict.fromkeys(record.head.key for record in records)))
+        self._are_new = not known
+        looked_up = [(record, held := known.get(record.head.key), _is_news(record, held)) for record in records]
+        read = self._read([record for record, _, is_news in looked_up if is_news and not record.made])
+        for record, held, is_news in looked_up:
+            if is_news and record.made:
+                chunk.file.add(record.head, record.made)
+            elif is_news:
+                values = next(read)
+                if isinstance(values, tuple):
+                    address = RawAddress(artifact=chunk.artifact_key, frame=record.head.frame, index=record.head.index)
+                    chunk.rejects.append(_reject(record.head.key, address, values, record.raw))
+                    continue
+                chunk.file.add(record.head, chunk.file.make(values))
+            elif record.is_gone or held is None:
+                chunk.file.add_tombstone(record.head)
             else:
-                records.append(found)
+                chunk.file.add_unmapped(record.head, held.source_version, held.row_hash)
+            if chunk.marks is not None and record.mark is not None:
+                chunk.marks.take(record.head.key, record.mark)
 
     def _read(self, records: Sequence[Identified]) -> Iterator[Outcome]:
         """Yield what becomes of each object that the ledger does not know as it is."""

@@ -9,6 +9,7 @@ them, `complete` the rest.
 """
 
 from collections.abc import Iterable, Sequence
+from decimal import InvalidOperation
 from typing import Any, Final
 
 import msgspec
@@ -25,7 +26,7 @@ from sluice.mapping.values import value_of
 from sluice.mapping.violation import REQUIRED, TYPE, Problem, Violation
 from sluice.model.fields import FieldSpec, TypeName
 
-MISSES: Final = (msgspec.MsgspecError, Violation, RecursionError)
+MISSES: Final = (msgspec.MsgspecError, Violation, RecursionError, InvalidOperation)
 """What `fast` raises where it gives up."""
 
 
@@ -55,7 +56,9 @@ class Reader:
         self._made = [(index, origin) for index, origin in enumerate(self._origins) if isinstance(origin, Made)]
         self.is_columnar = bool(self._made) or any(field.pattern is not None for field in fields)
         """Whether many records are read faster by `gather` and `complete`."""
-        self._is_plain = all(isinstance(origin, Found) for origin in self._origins)
+        self._is_found = all(isinstance(origin, Found) for origin in self._origins)
+        self.is_plain = self._is_found and not self.is_columnar
+        """Whether each value stands somewhere in the record, and is read as fast by itself as many are at once."""
         self._paths = CompiledPaths([leaf for index in range(len(fields)) for leaf in self._leaves(index)])
 
     def fast(self, record: Raw) -> list[Any]:
@@ -79,7 +82,7 @@ class Reader:
         if not self._paths.is_possible:
             raise Violation(TYPE, "has to be examined")
         values = self._paths.decode(record)
-        if not self._is_plain:
+        if not self._is_found:
             values = self._put_together(values, record)
         for index, narrow in self._narrowing:
             if (value := values[index]) is not None:

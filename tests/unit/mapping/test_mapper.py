@@ -12,7 +12,7 @@ from msgspec import Raw
 
 from sluice.errors import AnswerNotJson, AnswerUnusable, RecordsMissing
 from sluice.mapping.columns import raw_hash, reading_of
-from sluice.mapping.mapper import Mapper
+from sluice.mapping.mapper import MappedChunk, Mapper
 from sluice.model import rows
 from sluice.model.base import ObjectKey
 from sluice.model.ledger import Remembered
@@ -23,6 +23,9 @@ SPEC = sync_spec(
     {"id": "text", "name": {"type": "text", "required": True}, "price": "numeric(10,2)", "at": "timestamptz"},
     object={"key": ["id"], "version": "at"},
 )
+
+TOKENS = (b"1", b"-0.0", b'"2.50"', b"[]", b"1e3")
+"""Of a number: as it is declared, one that travels as a pair, one that takes a second look, none, and one more."""
 
 
 def record(key: str, **values: object) -> bytes:
@@ -187,7 +190,7 @@ def test_what_the_ledger_remembers_is_not_read() -> None:
         return {key: held[key] for key in keys if key in held}
 
     chunk = Mapper(SPEC).map_chunk([page(same, changed), page(new, new)], ARTIFACT, remember)
-    assert asked == [["same", "changed", "new"]]
+    assert asked == [["same", "changed"], ["new"]]
     table = rows_of(chunk)
     assert [(row[rows.KEY], row[rows.MAPPED]) for row in table] == [
         ("same", False),
@@ -198,6 +201,39 @@ def test_what_the_ledger_remembers_is_not_read() -> None:
     assert (table[0][rows.ROW_HASH], table[0][rows.VERSION], table[0]["name"]) == (b"r" * 16, 5, None)
     assert table[1][rows.VERSION] == 1_704_067_200_000_000
     assert (chunk.objects, chunk.mapped, chunk.rejects) == (4, 3, ())
+
+
+@pytest.mark.parametrize("known_first", [True, False])
+def test_the_same_rows_whatever_the_first_page_lets_expect(known_first: bool) -> None:
+    """Pages behind one of new objects alone are read in full from the first: all is as if they had not been."""
+    spec = sync_spec(
+        {"id": "text", "gone": "boolean", "size": "double precision", "data": "json", "at": "timestamptz"},
+        object={"key": ["id"], "version": "at", "deleted": "gone"},
+    )
+    records = [
+        *(b'{"id": "h%d", "size": %b, "data": {"b": 1.0}, "at": "2024-01-01T00:00:00Z"}' % pair for pair in enumerate(TOKENS)),
+        b'{"id": "%b", "size": 1}' % (b"x" * 2_001),
+        b'{"id": "t1", "gone": true, "size": 1, "at": null}',
+        b'{"id": "same", "size": 7.5}',
+        b'{"id": "cut", "size": 01}',
+    ]
+    held = Remembered(raw_hash=raw_hash(Raw(records[-2]), reading_of(spec)), row_hash=b"r" * 16, source_version=5)
+    known = {ObjectKey("same"): held} | ({ObjectKey("before"): held} if known_first else {})
+
+    def remember(keys: Sequence[ObjectKey]) -> dict[ObjectKey, Remembered]:
+        return {key: known[key] for key in keys if key in known}
+
+    mapper = Mapper(spec)
+    once = Mapper(spec).map_chunk([page(b'{"id": "before"}', *records)], ARTIFACT, lambda _: known)
+    chunk = mapper.map_chunk([page(b'{"id": "before"}'), page(*records)], ARTIFACT, remember)
+    again = mapper.map_chunk([page(b'{"id": "before"}', *records)], ARTIFACT, remember)
+
+    def told(mapped: MappedChunk) -> list[dict[str, Any]]:
+        return [{name: row[name] for name in row if name not in (rows.FRAME, rows.INDEX)} for row in rows_of(mapped)]
+
+    assert told(chunk) == told(once) == told(again)
+    assert [reject.message for reject in chunk.rejects] == [reject.message for reject in once.rejects]
+    assert (chunk.objects, chunk.mapped, len(chunk.rejects)) == (7, 5, 3)
 
 
 def test_remembering_what_was_mapped_changes_nothing() -> None:
