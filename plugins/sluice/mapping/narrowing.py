@@ -48,16 +48,14 @@ class Narrowing:
     def call(self, frame: Any) -> Any:
         """Return what the function makes of a frame; raise `Unusable`, naming the place in its code, if it fails.
 
-        Raises `TransformUnavailable` where something could not be reached. A lack of memory is no object's fault, either.
+        Raises `TransformUnavailable` where something could not be reached, or memory was lacking: no object is to blame for that.
         """
         try:
             with _telling_nan_from_null():
                 return self._function(frame)
-        except MemoryError:
-            raise
         except (Exception, SystemExit) as exc:  # noqa: BLE001  only the team could say which there are
             message = f"failed at {self._function.where_raised(exc)}: {_told(exc)}"
-            if self._function.is_outage(exc):
+            if isinstance(exc, MemoryError) or self._function.is_outage(exc):
                 raise TransformUnavailable(f"{self._function.name} {message}") from None
             raise Unusable(message) from None
 

@@ -151,11 +151,17 @@ def test_whatever_an_object_makes_a_function_raise_is_its_own(error: BaseExcepti
     assert [(reject.key, type(error).__name__ in reject.message) for reject in chunk.rejects] == [("1", True)]
 
 
-@pytest.mark.parametrize("error", [MemoryError(), KeyboardInterrupt(), GeneratorExit()])
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), GeneratorExit()])
 def test_what_is_no_objects_fault_goes_on(error: BaseException) -> None:
-    """No memory, or somebody who stops the process."""
+    """Somebody who stops the process."""
     with pytest.raises(type(error)):
         through(SPEC, failing_for(99, error=error), *hotels(3, 99))
+
+
+def test_a_lack_of_memory_makes_no_dead_letter() -> None:
+    """The machine is short of it, and not the object: the shard is tried again later, and says in whose code it was."""
+    with pytest.raises(TransformUnavailable, match=r"enrich failed at hotels\.py:3: MemoryError: no room"):
+        through(SPEC, failing_for(99, error=MemoryError("no room")), *hotels(3, 99))
 
 
 def test_an_outage_makes_no_dead_letter() -> None:
