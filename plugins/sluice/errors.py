@@ -152,7 +152,7 @@ class FlightTaken(Retryable):
 
 
 class TransformUnavailable(Retryable):
-    """What the team's function asks cannot be reached, which is no object's fault."""
+    """What the team's function asks cannot be reached, or memory is lacking, which is no object's fault."""
 
     scope = Scope.SHARD
 
