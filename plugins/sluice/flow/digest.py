@@ -2,20 +2,20 @@
 
 import hashlib
 from collections.abc import Iterable
-from typing import Final
+
+import xxhash
 
 from sluice.model.artifact import Pointer
 from sluice.model.run import Run
-
-_BYTES: Final = 8
 
 
 def content_digest(data: bytes) -> str:
     """Return what sets the artifact of these bytes apart from others of its ref.
 
-    So a worker that lost its run or shard can never overwrite what its successor has committed.
+    So a worker that lost its run or shard does not overwrite what its successor has committed; the sha-256 of the pointer would
+    tell if it did.
     """
-    return hashlib.blake2b(data, digest_size=_BYTES).hexdigest()
+    return xxhash.xxh3_64_hexdigest(data)
 
 
 def review_digest(run: Run, diff: Pointer, staged: Iterable[Pointer], shards_failed: int, told: Iterable[str]) -> str:
