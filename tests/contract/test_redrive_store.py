@@ -228,7 +228,7 @@ def test_what_a_redrive_takes_up_and_does_not_reject_is_closed(stores: Stores, r
     assert stores.redrives.close(redriving, [ShardKey("rome")], []) == 0
     assert stores.redrives.close(redriving, [PARIS], [ObjectKey("right")]) == 2
     (left,) = stores.dead_letters.open_for("hotels", 9)
-    assert (left.id, left.reject.key, left.attempts, left.redriven_by) == (found[ObjectKey("wrong")].id, "wrong", 2, None)
+    assert (left.id, left.reject.key, left.attempts, left.redriven_by) == (found[ObjectKey("wrong")].id, "wrong", 2, ())
     assert stores.dead_letters.rest("hotels")[0].lines == ((4, 5),)
     closed = stores.letter_desk.get(found[ObjectKey("right")].id)
     assert (closed.ended_by, closed.reason) == (redriving.id, "a later delivery of it was published")
@@ -260,6 +260,29 @@ def test_other_bytes_of_the_same_letters_are_another_selection(stores: Stores, r
     assert stores.redrives.state("hotels", ALL) == state
     stores.dead_letters.record(again, shard, [hashed("h1", 6, "c", "raw-1")], "rejects-2")
     assert stores.redrives.state("hotels", ALL) != state
+
+
+def test_each_redrive_has_what_it_has_taken_up(stores: Stores, run: Run, paris: Shard) -> None:
+    """Several take up the same letters, and lines; one of them rejects some again, which the other one closes all the same."""
+    rejects = [hashed(f"h{place}", place, f"{place:x}") for place in range(6)]
+    stores.dead_letters.record(run, paris, rejects, "rejects-0")
+    runs = [later(stores, f"run-{number}", mode=Mode.REDRIVE, redrives=ALL) for number in (2, 3)]
+    shards = [claimed(stores, redriving) for redriving in runs]
+    (rest,) = stores.dead_letters.rest("hotels")
+    for redriving, shard, lines in zip(runs, shards, ([3, 5], [4]), strict=True):
+        found = stores.redrives.letters(redriving, PARIS, None, 9)
+        stores.redrives.take_up(shard, {letter.id: letter.reject.raw_hash or "" for letter in found})
+        stores.redrives.take_up_rest(shard, rest.id, lines)
+    assert [stores.redrives.rest(one, PARIS, 0)[0].taken for one in runs] == [((3, 4), (5, 6)), ((4, 5),)]
+    stores.dead_letters.record(runs[1], shards[1], [hashed("h1", 8, "1", "raw-1")], "rejects-1")
+    assert {letter.redriven_by for letter in stores.letter_desk.selected("hotels", ALL, 9)} == {
+        ("run-2", "run-3"),
+        ("run-2",),
+    }
+    assert stores.redrives.close(runs[0], [PARIS], []) == 3
+    assert stores.dead_letters.rest("hotels")[0].lines == ((4, 5),)
+    assert stores.redrives.close(runs[1], [PARIS], []) == 0
+    assert stores.dead_letters.rest("hotels") == []
 
 
 def test_letters_that_end_otherwise_are_overtaken(stores: Stores, run: Run, paris: Shard) -> None:
@@ -325,7 +348,7 @@ def test_who_has_lost_the_shard_takes_up_nothing(stores: Stores, run: Run, paris
     stores.shards.claim(run.id, PARIS)
     with pytest.raises(Fenced):
         stores.redrives.take_up(paris, {letter.id: "0" * 32})
-    assert stores.letter_desk.get(letter.id).redriven_by is None
+    assert stores.letter_desk.get(letter.id).redriven_by == ()
 
 
 def test_a_letter_that_is_not_there_is_named(stores: Stores) -> None:

@@ -130,6 +130,18 @@ def test_chosen_ones_and_what_is_turned_down(stall: Stall, edit: Any) -> None:
     assert [row[:2] for row in standing(stall)] == [("a", "closed"), ("b", "closed"), ("c", "open")]
 
 
+def test_the_same_letter_in_two_redrives_that_wait(stall: Stall, edit: Any) -> None:
+    """The first is approved, the second turned down: the object is published, and its letter closed by the first."""
+    stall.bring([bad("a"), bad("b")])
+    first = min(letter.id for letter in letters(stall))
+    edit(**mended())
+    runs = [redrive(stall, *chosen, review=ReviewMode.ALWAYS) for chosen in ((), (first,))]
+    assert [run.status for run in runs] == [RunStatus.WAITING, RunStatus.WAITING]
+    assert stall.answer(runs[0], Choice.APPROVE).status is RunStatus.SUCCEEDED
+    assert stall.answer(runs[1], Choice.REJECT).status is RunStatus.CANCELLED
+    assert (stall.prices(), letters(stall)) == ({"a": 5.0, "b": 5.0}, [])
+
+
 def test_an_older_record_never_overwrites_a_newer_one(stall: Stall, edit: Any) -> None:
     """While a redrive waits, the object comes right by itself: the newer values stay, with versions or without."""
     for changes in ({}, UNVERSIONED):

@@ -109,8 +109,7 @@ class LetterSource:
             behind = done if rest.id == first else -1
             found = self._found(rest, behind)
             before = [line for start, end in rest.taken for line in range(start, end) if line <= behind]
-            taken = before if rest.redriven_by == self._run.id else []
-            self._services.redrives.take_up_rest(self._shard, rest.id, [*taken, *found])
+            self._services.redrives.take_up_rest(self._shard, rest.id, [*before, *found])
             for line, record in found.items():
                 yield record, None, {"rest": rest.id, "line": line}
 

@@ -87,7 +87,7 @@ class DeadLetter(Frozen):
     status: DeadLetterStatus
     first_seen: datetime
     last_seen: datetime
-    redriven_by: RunId | None = Field(default=None, description="the run that has taken up these bytes")
+    redriven_by: tuple[RunId, ...] = Field(default=(), description="the redrives that have taken up these bytes")
     ended_at: datetime | None = None
     ended_by: str | None = Field(default=None, description="the run that closed it, or who discarded it")
     reason: str | None = Field(default=None, description="why it was discarded, or closed though the object is not right")
@@ -105,8 +105,7 @@ class DeadLetterRest(Frozen):
     artifact: str = Field(description="the key of the rejects artifact")
     raw_artifact: str
     lines: tuple[tuple[int, int], ...] = Field(description="of those that are still wrong: half-open spans, counted from 0")
-    taken: tuple[tuple[int, int], ...] = Field(default=(), description="those that a redrive has taken up")
-    redriven_by: RunId | None = None
+    taken: tuple[tuple[int, int], ...] = Field(default=(), description="those that the redrive that asks has taken up")
     status: DeadLetterStatus
     seen_at: datetime
 

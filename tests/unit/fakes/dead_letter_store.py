@@ -99,7 +99,7 @@ class MemoryDeadLetterStore:
             return self._has_ended(run, reject)
         held, version = self._memory.dead_letters[index], shard.transformer_version or run.transformer_version
         is_given_up = held.status is DeadLetterStatus.DISCARDED
-        is_same = held.reject.address == reject.address
+        is_same, is_ours = held.reject.address == reject.address, run.id in held.redriven_by
         if not is_given_up and not is_same and not self._is_news(run, held):
             return True
         if not is_same or (not is_given_up and held.transformer_version != version):
@@ -109,23 +109,23 @@ class MemoryDeadLetterStore:
                 "reject": reject,
                 "attempts": held.attempts + 1,
                 "last_seen": self._memory.clock.now(),
-                "redriven_by": None,
+                "redriven_by": tuple(one for one in held.redriven_by if one != run.id) if is_ours or is_same else (),
                 "transformer_version": version,
             }
             self._memory.dead_letters[index] = held.model_copy(update=again)
-            if held.redriven_by != run.id and not is_same:
+            if not is_ours and not is_same:
                 self._memory.delivered[held.id] = run.created_at
         return True
 
     def _is_news(self, run: Run, held: DeadLetter) -> bool:
         if run.mode is Mode.REDRIVE:
-            return held.redriven_by == run.id
+            return run.id in held.redriven_by
         return self._memory.delivered[held.id] <= run.created_at
 
     def _has_ended(self, run: Run, reject: Reject) -> bool:
         """Whether the run has taken up the object's letter, which has ended since."""
         return any(
-            letter.redriven_by == run.id and letter.reject.identity == reject.identity for letter in self._memory.dead_letters
+            run.id in letter.redriven_by and letter.reject.identity == reject.identity for letter in self._memory.dead_letters
         )
 
     def _letter(self, run: Run, shard: Shard, reject: Reject) -> DeadLetter:

@@ -47,6 +47,7 @@ class Memory:
     delivered: dict[int, datetime] = field(default_factory=dict)
     """When the bytes of a letter were fetched."""
     rest: dict[int, DeadLetterRest] = field(default_factory=dict)
+    rest_taken: dict[tuple[int, RunId], tuple[tuple[int, int], ...]] = field(default_factory=dict)
     watermarks: dict[tuple[str, ShardKey], tuple[str, Token]] = field(default_factory=dict)
     calls: dict[str, tuple[Call, datetime]] = field(default_factory=dict)
     alerts: dict[RunId, Alert] = field(default_factory=dict)

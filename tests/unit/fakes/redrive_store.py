@@ -41,7 +41,11 @@ class MemoryRedriveStore:
     def rest(self, run: Run, shard: ShardKey, after: int) -> list[DeadLetterRest]:
         """Return the rest of a shard, behind a row."""
         found = selected_rest(self._memory, run.sync, run.redrives or Redrive())
-        return [rest for rest in found if rest.shard == shard and rest.id > after]
+        return [
+            rest.model_copy(update={"taken": self._memory.rest_taken.get((rest.id, run.id), ())})
+            for rest in found
+            if rest.shard == shard and rest.id > after
+        ]
 
     def take_up(self, shard: Shard, letters: Mapping[int, str]) -> None:
         """Note whose bytes the run has."""
@@ -52,19 +56,19 @@ class MemoryRedriveStore:
                 if letter.reject.raw_hash is None and letter.reject.key is None and self._is_known(letter.sync, raw_hash):
                     raw_hash = None
                 known = letter.reject.model_copy(update={"raw_hash": raw_hash})
-                taken = {"redriven_by": shard.run, "reject": known}
+                others = tuple(run for run in letter.redriven_by if run != shard.run)
+                taken = {"redriven_by": (*others, shard.run), "reject": known}
                 self._memory.dead_letters[index] = letter.model_copy(update=taken)
 
     def take_up_rest(self, shard: Shard, rest: int, lines: Sequence[int]) -> None:
         """Note which lines the run has."""
         self._memory.still_shard(shard.run, shard.key, shard.token)
-        taken = {"redriven_by": shard.run, "taken": spans(lines)}
-        self._memory.rest[rest] = self._memory.rest[rest].model_copy(update=taken)
+        self._memory.rest_taken[rest, shard.run] = spans(lines)
 
     def overtaken(self, run: RunId) -> list[ObjectKey]:
         """Return the objects whose letters have ended otherwise."""
         ended = [
-            letter for letter in self._memory.dead_letters if letter.redriven_by == run and letter.ended_by not in (None, run)
+            letter for letter in self._memory.dead_letters if run in letter.redriven_by and letter.ended_by not in (None, run)
         ]
         return sorted(letter.reject.key for letter in ended if letter.reject.key is not None)
 
@@ -73,21 +77,21 @@ class MemoryRedriveStore:
         found: dict[ObjectKey | None, datetime] = {
             letter.reject.key: self._memory.delivered[letter.id]
             for letter in self._memory.dead_letters
-            if letter.redriven_by == run and letter.reject.key is not None
+            if run in letter.redriven_by and letter.reject.key is not None
         }
-        nameless = [self._memory.runs[row.run].created_at for row in self._memory.rest.values() if row.redriven_by == run]
+        nameless = [self._memory.runs[row.run].created_at for row in self._taken_rest(run)]
         nameless += [
             self._memory.delivered[letter.id]
             for letter in self._memory.dead_letters
-            if letter.redriven_by == run and letter.reject.key is None
+            if run in letter.redriven_by and letter.reject.key is None
         ]
         return {**found, **({None: min(nameless)} if nameless else {})}
 
     def close(self, run: Run, shards: Sequence[ShardKey], overtaken: Sequence[ObjectKey]) -> int:
         """Close what was taken up and not rejected again."""
         self._memory.still_run(run.id, run.token)
-        for rest in [row for row in self._memory.rest.values() if row.redriven_by == run.id and row.shard in shards]:
-            gone = {line for start, end in rest.taken for line in range(start, end)}
+        for rest in [row for row in self._taken_rest(run.id) if row.shard in shards and row.status is DeadLetterStatus.OPEN]:
+            gone = {line for start, end in self._memory.rest_taken[rest.id, run.id] for line in range(start, end)}
             left = spans(line for start, end in rest.lines for line in range(start, end) if line not in gone)
             if left:
                 self._memory.rest[rest.id] = rest.model_copy(update={"lines": left})
@@ -95,7 +99,7 @@ class MemoryRedriveStore:
                 del self._memory.rest[rest.id]
         closed = 0
         for index, letter in enumerate(self._memory.dead_letters):
-            is_taken = letter.redriven_by == run.id and letter.status is DeadLetterStatus.OPEN
+            is_taken = run.id in letter.redriven_by and letter.status is DeadLetterStatus.OPEN
             if is_taken and letter.shard in shards:
                 why = "a later delivery of it was published" if letter.reject.key in overtaken else None
                 if letter.reject.key is None and letter.reject.raw_hash is None:
@@ -104,6 +108,9 @@ class MemoryRedriveStore:
                 self._memory.dead_letters[index] = letter.model_copy(update={**ended, "ended_at": self._memory.clock.now()})
                 closed += 1
         return closed
+
+    def _taken_rest(self, run: RunId) -> list[DeadLetterRest]:
+        return [rest for rest in self._memory.rest.values() if (rest.id, run) in self._memory.rest_taken]
 
     def _is_known(self, sync: str, raw_hash: str) -> bool:
         """Whether an open letter is known by these bytes alone."""

@@ -31,8 +31,8 @@ where ranked.line = met.line and ranked.line < ranked.last
 select coalesce(
     (select created_at from sluice_state.run where id = %(replays)s),
     least(
-        (select min(delivered_at) from sluice_state.dead_letter_rest where redriven_by = %(run)s),
-        (select min(coalesce(delivered_at, first_seen)) from sluice_state.dead_letter where redriven_by = %(run)s)
+        (select min(delivered_at) from sluice_state.dead_letter_rest where taken ? %(run)s::text),
+        (select min(coalesce(delivered_at, first_seen)) from sluice_state.dead_letter where redriven_by @> array[%(run)s::text])
     ),
     %(began)s
 ) as at
@@ -69,7 +69,7 @@ where held.sync = %(sync)s and held.status = 'discarded' and held.raw_hash = met
 -- name: leave_ended
 -- What a redrive has taken up, and whose letter has ended meanwhile, opens no other: it came right, or was given up.
 delete from met using sluice_state.dead_letter as held
-where held.redriven_by = %(run)s and held.status <> 'open' and held.object_key is not distinct from met.object_key
+where held.redriven_by @> array[%(run)s::text] and held.status <> 'open' and held.object_key is not distinct from met.object_key
     and (met.object_key is not null or held.raw_hash = met.raw_hash)
 
 -- name: count_again
@@ -94,21 +94,25 @@ update sluice_state.dead_letter as held set
     raw_hash = again.raw_hash,
     transformer_version = %(transformer_version)s,
     delivered_at = case
-        when held.redriven_by = %(run)s
+        when %(run)s = any(held.redriven_by)
             or (held.raw_artifact, held.raw_frame, held.raw_index) = (again.raw_artifact, again.raw_frame, again.raw_index)
         then held.delivered_at else %(delivered_at)s
     end,
     error = again.error,
     field = again.field,
     message = again.message,
-    redriven_by = null,
+    redriven_by = case
+        when %(run)s = any(held.redriven_by)
+            or (held.raw_artifact, held.raw_frame, held.raw_index) = (again.raw_artifact, again.raw_frame, again.raw_index)
+        then array_remove(held.redriven_by, %(run)s) else '{}'
+    end,
     attempts = held.attempts + 1,
     last_seen = greatest(held.last_seen, now())
 from again
 where held.id = again.id
     and (held.raw_artifact, held.raw_frame, held.raw_index, coalesce(held.transformer_version, %(transformer_version)s))
     is distinct from (again.raw_artifact, again.raw_frame, again.raw_index, %(transformer_version)s)
-    and case when %(is_redrive)s then held.redriven_by = %(run)s
+    and case when %(is_redrive)s then %(run)s = any(held.redriven_by)
         else (held.raw_artifact, held.raw_frame, held.raw_index) = (again.raw_artifact, again.raw_frame, again.raw_index)
             or coalesce(held.delivered_at, held.first_seen) <= %(delivered_at)s
     end

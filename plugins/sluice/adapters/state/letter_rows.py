@@ -36,7 +36,7 @@ def dead_letter_from_row(row: DictRow) -> DeadLetter:
         status=DeadLetterStatus(row["status"]),
         first_seen=row["first_seen"],
         last_seen=row["last_seen"],
-        redriven_by=RunId(row["redriven_by"]) if row["redriven_by"] is not None else None,
+        redriven_by=tuple(map(RunId, row["redriven_by"])),
         ended_at=row["ended_at"],
         ended_by=row["ended_by"],
         reason=row["reason"],
@@ -55,8 +55,7 @@ def rest_from_row(row: DictRow) -> DeadLetterRest:
         artifact=row["artifact"],
         raw_artifact=row["raw_artifact"],
         lines=_spans(row["lines"]),
-        taken=_spans(row["taken"]),
-        redriven_by=RunId(row["redriven_by"]) if row["redriven_by"] is not None else None,
+        taken=_spans(row.get("taken_by_run") or ()),
         status=DeadLetterStatus(row["status"]),
         seen_at=row["seen_at"],
     )

@@ -37,8 +37,8 @@ where sync = %(sync)s and status = 'open' and shard = %(shard)s
 order by raw_artifact, raw_frame, raw_index limit %(limit)s
 
 -- name: rest
--- What of a shard has no letter and is to be taken up, behind a row; of a cause, or of all.
-select * from sluice_state.dead_letter_rest
+-- What of a shard has no letter and is to be taken up, behind a row; of a cause, or of all. And what the run has taken up of it.
+select *, (taken ->> %(run)s::text)::int4multirange as taken_by_run from sluice_state.dead_letter_rest
 where sync = %(sync)s and status = 'open' and shard = %(shard)s and cardinality(%(ids)s::bigint[]) = 0
     and (%(error)s::text is null or (error = %(error)s and field is not distinct from %(field)s::text))
     and id > %(after)s
@@ -49,7 +49,7 @@ order by id
 -- Where older releases have written several letters of the same bytes that nobody can name, one of them has the hash: it is the
 -- letter of these bytes from now on.
 update sluice_state.dead_letter as held set
-    redriven_by = %(run)s,
+    redriven_by = array_append(array_remove(held.redriven_by, %(run)s), %(run)s),
     raw_hash = coalesce(held.raw_hash, case when held.object_key is not null or taken.is_first then taken.raw_hash end)
 from (
     select found.id, found.raw_hash,
@@ -66,32 +66,35 @@ where held.id = taken.id and held.status = 'open'
 
 -- name: take_up_rest
 -- Note that a run has the bytes of some objects without a letter.
-update sluice_state.dead_letter_rest set redriven_by = %(run)s, taken = %(lines)s::int4multirange where id = %(rest)s
+update sluice_state.dead_letter_rest set taken = taken || jsonb_build_object(%(run)s::text, %(lines)s::int4multirange::text)
+where id = %(rest)s
 
 -- name: hand_over
 -- What a dead run has taken up, its successor has.
 with letters as (
-    update sluice_state.dead_letter set redriven_by = %(run)s where redriven_by = %(donor)s
+    update sluice_state.dead_letter set redriven_by = array_replace(redriven_by, %(donor)s, %(run)s)
+    where redriven_by @> array[%(donor)s::text]
 )
-update sluice_state.dead_letter_rest set redriven_by = %(run)s where redriven_by = %(donor)s
+update sluice_state.dead_letter_rest set taken = taken - %(donor)s::text || jsonb_build_object(%(run)s::text, taken -> %(donor)s::text)
+where taken ? %(donor)s::text
 
 -- name: taken
 -- The objects that a run has taken up, and when they were fetched from the supplier.
 -- And when the first of those was that have no letter of their own, or one without a key.
 select object_key, coalesce(delivered_at, first_seen) as delivered_at from sluice_state.dead_letter
-where redriven_by = %(run)s and object_key is not null
+where redriven_by @> array[%(run)s::text] and object_key is not null
 union all
 select null, min(delivered_at) from (
     select coalesce(delivered_at, first_seen) as delivered_at from sluice_state.dead_letter
-    where redriven_by = %(run)s and object_key is null
+    where redriven_by @> array[%(run)s::text] and object_key is null
     union all
-    select delivered_at from sluice_state.dead_letter_rest where redriven_by = %(run)s
+    select delivered_at from sluice_state.dead_letter_rest where taken ? %(run)s::text
 ) as nameless having count(*) > 0
 
 -- name: overtaken
 -- The objects that a run has taken up, and whose letters have ended otherwise since: they came right meanwhile, or were given up.
 select object_key from sluice_state.dead_letter
-where redriven_by = %(run)s and status <> 'open' and ended_by is distinct from %(run)s and object_key is not null
+where redriven_by @> array[%(run)s::text] and status <> 'open' and ended_by is distinct from %(run)s and object_key is not null
 order by object_key
 
 -- name: close_redriven
@@ -101,13 +104,13 @@ update sluice_state.dead_letter set status = 'closed', ended_at = now(), ended_b
         when object_key = any(%(overtaken)s) then 'a later delivery of it was published'
         when object_key is null and raw_hash is null then 'another letter is of the same bytes'
     end
-where redriven_by = %(run)s and status = 'open' and shard = any(%(shards)s)
+where redriven_by @> array[%(run)s::text] and status = 'open' and shard = any(%(shards)s)
 
 -- name: settle_redriven
 -- Take out of the rest what a run has taken up: it came right, or is counted where the run has met it.
 with left_over as (
-    select id, lines - taken as lines from sluice_state.dead_letter_rest
-    where redriven_by = %(run)s and status = 'open' and shard = any(%(shards)s)
+    select id, lines - (taken ->> %(run)s::text)::int4multirange as lines from sluice_state.dead_letter_rest
+    where taken ? %(run)s::text and status = 'open' and shard = any(%(shards)s)
 ), emptied as (
     delete from sluice_state.dead_letter_rest as rest using left_over where rest.id = left_over.id and isempty(left_over.lines)
 )

@@ -47,7 +47,7 @@ class PostgresRedriveStore:
 
     def rest(self, run: Run, shard: ShardKey, after: int) -> list[DeadLetterRest]:
         """Return what of a shard is selected without a letter of its own, behind one of these."""
-        facts = {**selection(run.sync, _redrive(run)), "shard": shard, "after": after}
+        facts = {**selection(run.sync, _redrive(run)), "run": run.id, "shard": shard, "after": after}
         with self._database.transaction() as connection:
             return [rest_from_row(row) for row in connection.execute(_SQL["rest"], facts)]
 

@@ -227,7 +227,8 @@ def _what_became(session: Session, request: RunRequest, before: _Open) -> str:
     left = [
         letter
         for number, letter in after.letters.items()
-        if number in before.letters and letter.attempts == before.letters[number].attempts and letter.redriven_by is None
+        if (held := before.letters.get(number)) is not None
+        and (letter.attempts, letter.redriven_by) == (held.attempts, held.redriven_by)
     ]
     with session.services() as services:
         found = raw_records(services, services.spec(request.sync), left)

@@ -25,7 +25,7 @@ alter table sluice_state.dead_letter
     add column raw_hash bytea check (octet_length(raw_hash) = 16),
     add column transformer_version integer check (transformer_version >= 1),
     add column delivered_at timestamptz,
-    add column redriven_by text,
+    add column redriven_by text[] not null default '{}',
     add column ended_at timestamptz,
     add column ended_by text,
     add column reason text,
@@ -38,14 +38,14 @@ create unique index dead_letter_open_of_bytes on sluice_state.dead_letter (sync,
     where status = 'open' and object_key is null and raw_hash is not null;
 create index dead_letter_open_of_cause on sluice_state.dead_letter (sync, error, field) where status = 'open';
 create index dead_letter_discarded on sluice_state.dead_letter (sync, raw_hash) where status = 'discarded';
-create index dead_letter_redriven on sluice_state.dead_letter (redriven_by) where redriven_by is not null;
+create index dead_letter_redriven on sluice_state.dead_letter using gin (redriven_by);
 comment on column sluice_state.dead_letter.raw_hash is 'xxh3-128 of its bytes; null: an older release has met it.';
 comment on column sluice_state.dead_letter.transformer_version is
     'The version of the transformation that rejected it last; null: an older release has met it.';
 comment on column sluice_state.dead_letter.delivered_at is
     'When the run was admitted that fetched its bytes from the supplier; null: an older release has met it.';
 comment on column sluice_state.dead_letter.redriven_by is
-    'The run that has taken up its bytes as they stand here; null: none, or it was rejected again since.';
+    'The redrives that have taken up its bytes as they stand here and not rejected them again: several may wait for a review.';
 comment on column sluice_state.dead_letter.status is 'Open until the object comes right, or a person discards it.';
 comment on column sluice_state.dead_letter.ended_at is 'When it was closed or discarded; null for one closed by an older release.';
 comment on column sluice_state.dead_letter.ended_by is 'The run that closed it, or the person who discarded it.';
@@ -65,8 +65,7 @@ create table sluice_state.dead_letter_rest (
     delivered_at timestamptz not null,
     lines int4multirange not null check (not isempty(lines)),
     status text not null default 'open' check (status in ('open', 'discarded')),
-    taken int4multirange not null default '{}',
-    redriven_by text,
+    taken jsonb not null default '{}' check (jsonb_typeof(taken) = 'object'),
     seen_at timestamptz not null default now(),
     ended_at timestamptz,
     ended_by text,
@@ -98,8 +97,7 @@ comment on column sluice_state.dead_letter_rest.delivered_at is
 comment on column sluice_state.dead_letter_rest.lines is
     'The lines, counted from 0, of objects that are still wrong; the row goes with the last of them.';
 comment on column sluice_state.dead_letter_rest.status is 'Open until they come right, or a person discards them.';
-comment on column sluice_state.dead_letter_rest.taken is 'The lines that a redrive has taken up.';
-comment on column sluice_state.dead_letter_rest.redriven_by is 'That redrive''s run; null: none.';
+comment on column sluice_state.dead_letter_rest.taken is 'The lines that redrives have taken up, as a multirange, by the id of the run.';
 comment on column sluice_state.dead_letter_rest.seen_at is 'When they were met.';
 comment on column sluice_state.dead_letter_rest.ended_at is 'When they were discarded; null while they are open.';
 comment on column sluice_state.dead_letter_rest.ended_by is 'The person who discarded them.';
