@@ -33,10 +33,10 @@ def canonical_document(text: bytes) -> bytes:
     if len(text) > 2 * _DEPTH and text.count(b"[") + text.count(b"{") > _DEPTH and _depth(text) > _DEPTH:
         raise Violation(OUT_OF_RANGE, f"nested deeper than {_DEPTH} levels")
     try:
-        document = _DECODER.decode(text)
+        document = _DECODE(text)
     except msgspec.MsgspecError:
         document = _decode_with_care(text)
-    return _ENCODER.encode(document)
+    return _ENCODE(document)
 
 
 def refuse_nul(text: bytes) -> None:
@@ -79,7 +79,7 @@ def _decode_with_care(text: bytes) -> Any:
     except ValueError:
         raise Violation(MALFORMED, f"{shown_token(text)} is not JSON") from None
     try:
-        _ENCODER.encode(document)
+        _ENCODE(document)
     except UnicodeEncodeError:
         raise Violation(ENCODING, "a lone surrogate in a text") from None
     return document
@@ -104,5 +104,5 @@ def _depth(text: bytes) -> int:
     return deepest
 
 
-_DECODER: Final = msgspec.json.Decoder(float_hook=_number)
-_ENCODER: Final = msgspec.json.Encoder(decimal_format="number", order="sorted")
+_DECODE: Final = msgspec.json.Decoder(float_hook=_number).decode
+_ENCODE: Final = msgspec.json.Encoder(decimal_format="number", order="sorted").encode

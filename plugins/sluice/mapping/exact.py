@@ -65,6 +65,8 @@ class ExactType:
     """What the fast decoder reads it as; what that refuses is read again from its text."""
     narrow: Callable[[Any], Any] | None = None
     """Turns what the fast decoder read into the value; None: it is the value already. No text holds a NUL then."""
+    taken: type | None = None
+    """What `narrow` would leave as it is."""
     is_paired: bool = False
     """Whether values may travel as the pair of what is stored and what tells them apart."""
     to_version: Callable[[int], int] | None = None
@@ -207,7 +209,7 @@ def _numeric(
             return None
         return from_text(text[1:-1] if text[0] == '"' else text)
 
-    return ExactType(name, frozenset({STRING, NUMBER}), from_text, str, in_arrow, Raw, narrow, is_paired)
+    return ExactType(name, frozenset({STRING, NUMBER}), from_text, str, in_arrow, Raw, narrow, is_paired=is_paired)
 
 
 def _array(name: str, item: ExactType) -> ExactType:
@@ -219,7 +221,7 @@ def _array(name: str, item: ExactType) -> ExactType:
         lambda pa: pa.list_(item.in_arrow(pa)),
         list[item.wire if item.wire is Raw else item.wire | None],  # type: ignore[misc]  # it is for msgspec, at run time
         arrays.narrowing(item.narrow),
-        item.is_paired,
+        is_paired=item.is_paired,
         item=item,
     )
 
@@ -340,7 +342,7 @@ _INT64: Final = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 _TYPES: Final = {
     kind.name: kind
     for kind in (
-        ExactType(TypeName.TEXT, frozenset({STRING, NUMBER, BOOLEAN}), _text, str, _string, str | int, _literal_text),
+        ExactType(TypeName.TEXT, frozenset({STRING, NUMBER, BOOLEAN}), _text, str, _string, str | int, _literal_text, str),
         ExactType(TypeName.INTEGER, _NUMBERS, _integer("integer", 32), str, lambda pa: pa.int32(), _INT32, to_version=int),
         ExactType(TypeName.BIGINT, _NUMBERS, _integer("bigint", 64), str, lambda pa: pa.int64(), _INT64, to_version=int),
         ExactType(TypeName.DOUBLE, _NUMBERS, _double, repr, lambda pa: pa.float64(), float, _one_zero, is_paired=True),

@@ -73,18 +73,15 @@ class Identity:
         values = outcome(self._reader, raw, is_dubious=is_dubious) if row is None else [row[place] for place in self._places]
         if isinstance(values, tuple):
             return None
-        key, (mark, problem) = self._key(values), self._mark(values)
-        if key is None or problem is not None:
+        try:
+            key, mark = self._key(values), self._mark(values)
+        except Violation:
             return None
-        return Identified(
-            head=Head(key, self._version_of(values), raw_hash(raw, self._reading), frame, index),
-            mark=mark,
-            raw=raw,
-            values=values,
-            is_dubious=is_dubious,
-            is_gone=self._gone is not None and values[self._gone] is True,
-            made=None if row is None or make is None else make(row),
-        )
+        if key is None:
+            return None
+        head = Head(key, self._version_of(values), raw_hash(raw, self._reading), frame, index)
+        is_gone = self._gone is not None and values[self._gone] is True
+        return Identified(head, mark, raw, values, is_dubious, is_gone, None if row is None or make is None else make(row))
 
     def read(self, record: Raw) -> list[Any]:
         """Return the values of the identity's fields in a record, null where they cannot be read."""
@@ -102,7 +99,7 @@ class Identity:
         if has_key and key is None:
             fields = ", ".join(sorted(self._key_names))
             problems.append(Problem(fields, OUT_OF_RANGE, f"the key is longer than {_KEY_BYTES} bytes"))
-        elif not problems and (unreadable := self._mark(values)[1]) is not None:
+        elif not problems and (unreadable := self._unreadable(values)) is not None:
             problems.append(unreadable)
         elif not problems:
             problems.append(Problem(None, MALFORMED, "the record is not JSON, though its declared fields can be read"))
@@ -114,15 +111,21 @@ class Identity:
         except MISSES:
             return None
 
-    def _mark(self, values: list[Any]) -> tuple[tuple[Any, Any] | None, Problem | None]:
-        """Return the mark of a record, if it has one, or why it cannot be read."""
-        for name, place in self._marking:
+    def _mark(self, values: list[Any]) -> tuple[Any, Any] | None:
+        """Return the mark of a record, if it has one; raise `Violation` if it cannot be read."""
+        for _, place in self._marking:
             if (value := values[place]) is not None and self._order is not None:
-                try:
-                    return self._order.placed(value), None
-                except Violation as violation:
-                    return None, Problem(name, violation.error, f"is the watermark, and {violation.message}")
-        return None, None
+                return self._order.placed(value)
+        return None
+
+    def _unreadable(self, values: list[Any]) -> Problem | None:
+        """Return why the mark of a record cannot be read, if so."""
+        try:
+            self._mark(values)
+        except Violation as violation:
+            name = next(name for name, place in self._marking if values[place] is not None)
+            return Problem(name, violation.error, f"is the watermark, and {violation.message}")
+        return None
 
     def _version_of(self, values: list[Any]) -> int | None:
         if self._version is None or self._to_version is None:

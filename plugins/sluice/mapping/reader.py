@@ -48,7 +48,7 @@ class Reader:
         self._row_rules = RowRules(fields, tuple(demanded))
         self._rules = dict(self._row_rules.checked)
         self._narrowing = [
-            (index, kind.narrow)
+            (index, kind.narrow, kind.taken)
             for index, (kind, origin) in enumerate(zip(self.kinds, self._origins, strict=True))
             if kind.narrow and isinstance(origin, Found)
         ]
@@ -84,8 +84,9 @@ class Reader:
         values = self._paths.decode(record)
         if not self._is_found:
             values = self._put_together(values, record)
-        for index, narrow in self._narrowing:
-            if (value := values[index]) is not None:
+        for index, narrow, taken in self._narrowing:
+            value = values[index]
+            if value is not None and type(value) is not taken:
                 values[index] = narrow(value)
         for index in self._doubles:
             if type(values[index]) is tuple and ODD_ZERO.search(record):
