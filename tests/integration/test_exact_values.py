@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Any, LiteralString, cast
 
 import psycopg
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -104,6 +105,24 @@ def test_values_arrive_as_they_were_sent(database: psycopg.Connection[Any], case
     copy_in(cursor, sql.Identifier("incoming"), table_of(chunk).select(["value"]))
     query = sql.SQL("select value::{0} = %s::{0} from incoming").format(sql.SQL(cast("LiteralString", kind)))
     assert cursor.execute(query, (token.strip('"'),)).fetchone() == (True,)
+
+
+@given(
+    texts=st.lists(st.none() | st.text(st.sampled_from("\\N.tnr\t\n\r\"', é\U0001f600"), max_size=8), max_size=6),
+    dropped=st.integers(0, 2),
+)
+@example(texts=[r"\N", None, "", r"\.", "\\", "\r\n"], dropped=0)
+@HOWEVER
+def test_texts_arrive_letter_by_letter(database: psycopg.Connection[Any], texts: list[str | None], dropped: int) -> None:
+    """Nothing in a text is taken for COPY's own: not what parts columns or rows, escapes, ends the data or stands for null."""
+    cursor = database.cursor()
+    cursor.execute("create temp table if not exists texts (place integer, letters text, again text)")
+    cursor.execute("truncate texts")
+    numbers = pa.array(range(len(texts)), pa.int32())
+    letters = pa.array(texts, pa.string())
+    copy_in(cursor, sql.Identifier("texts"), pa.table({"place": numbers, "letters": letters, "again": letters}).slice(dropped))
+    found = cursor.execute("select letters, again from texts order by place").fetchall()
+    assert found == [(text, text) for text in texts[dropped:]]
 
 
 def test_numbers_beyond_64_bits_keep_their_digits(database: psycopg.Connection[Any]) -> None:

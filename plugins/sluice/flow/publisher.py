@@ -92,43 +92,47 @@ def _apply(services: Services, entry: Entry, spec: SyncSpec, review: Review) -> 
         return publication
 
 
-def _require_none_overtaken(services: Services, entry: Entry, review: Review, diff: bytes) -> None:
+def _require_none_overtaken(services: Services, entry: Entry, review: Review) -> None:
     """Raise `ApprovalVoid` if an object that a redrive would write has come right in a later delivery since the review."""
     if entry.run.mode is not Mode.REDRIVE:
         return
     shards = {shard.key for shard in services.shards.of(entry.run.id)}
-    late = set(overtaken(services, entry.run, pinned_spec(services, entry.run), shards))
-    if late and late & keys_of(diff):
-        raise ApprovalVoid(f"review {review.id} writes objects whose dead letters have ended since: {ApprovalVoid.__doc__}")
+    if late := set(overtaken(services, entry.run, pinned_spec(services, entry.run), shards)):
+        with intact(services, review.diff, entry.run) as diff:
+            if late & keys_of(diff):
+                what = f"review {review.id} writes objects whose dead letters have ended since"
+                raise ApprovalVoid(f"{what}: {ApprovalVoid.__doc__}")
 
 
 def _publish_once(services: Services, entry: Entry, target: Target, review: Review, images: bytes | None) -> Publication:
     with_deletes = review.verdict is not Verdict.APPROVED_WITHOUT_DELETES
-    with (
-        intact(services, review.diff, entry.run) as diff,
-        target.publishing(entry.run.token, entry.policy.no_progress_timeout) as publishing,
-    ):
+    with target.publishing(entry.run.token, entry.policy.no_progress_timeout) as publishing:
         if found := publishing.find(review.id):
             return found
         if images is not None and entry.run.undoes is not None:
-            publishing.load_undo(diff, entry.run.undoes, images, with_deletes=with_deletes)
+            with intact(services, review.diff, entry.run) as diff:
+                publishing.load_undo(diff, entry.run.undoes, images, with_deletes=with_deletes)
         else:
-            _load(services, entry, publishing, diff, with_deletes=with_deletes)
+            _load(services, entry, publishing, review.diff, with_deletes=with_deletes)
         entry.pulse.moved()
         undo = _keep_before_images(services, publishing, entry, review)
         entry.pulse.moved()
         publication = publishing.apply(entry.run, review, undo)
         _require_few_deletions(publication, review)
-        _require_none_overtaken(services, entry, review, diff)
+        _require_none_overtaken(services, entry, review)
         # The last thing before the commit: who was taken for dead, or called off, publishes nothing.
         entry.require_running()
     return publication
 
 
-def _load(services: Services, entry: Entry, publishing: Publishing, diff: bytes, *, with_deletes: bool) -> None:
+def _load(services: Services, entry: Entry, publishing: Publishing, diff: Pointer, *, with_deletes: bool) -> None:
     """Load the diff and the rows that it asks for."""
     artifacts = rows_artifacts(services, entry.run.id)
-    for shard, seq in publishing.load(diff, with_deletes=with_deletes):
+    # It grows with the table, and is let go of before the rows come.
+    with intact(services, diff, entry.run) as data:
+        needed = publishing.load(data, with_deletes=with_deletes)
+    del data
+    for shard, seq in needed:
         if (shard, seq) not in artifacts:
             raise RedoNeeded(f"the rows of shard {shard}, chunk {seq}, were lost and are not made again yet", shard=shard)
         with intact(services, artifacts[shard, seq], entry.run) as rows:

@@ -20,7 +20,7 @@ from sluice.flow.packet import with_packet
 from sluice.flow.pinned_spec import pinned_spec
 from sluice.flow.quality import checked
 from sluice.flow.rejects import keep_new_rejects, note_repeated, rejects_of
-from sluice.flow.review_artifacts import keep
+from sluice.flow.review_artifacts import keep, stored
 from sluice.flow.rows_artifacts import rows_artifacts, staged_artifacts, variant_of
 from sluice.flow.turned_down import end_superseded
 from sluice.mapping.columns import postdated_of
@@ -78,6 +78,11 @@ def review(services: Services, run_id: RunId) -> Review:
             quality = checked(services, diffing, entry, spec, arrived=arrived, counts=counts, again=compare)
             if quality is not None and quality.rejected:
                 data, counts = diffing.result()
+            # It grows with the table, and is let go of before rows are looked at.
+            expires_at = services.clock.now() + entry.policy.artifact_ttl
+            changes = sum(counts.outcomes.values())
+            diff = stored(services, run, ArtifactKind.DIFF, data, records=changes, expires_at=expires_at)
+            del data
             told = {
                 "schema_changes": schema_changes,
                 "postdated": postdated,
@@ -85,9 +90,7 @@ def review(services: Services, run_id: RunId) -> Review:
                 "versions": counts.versions,
             }
             found = gather(services, diffing, entry, spec, arrived).model_copy(update=told)
-        expires_at = services.clock.now() + entry.policy.artifact_ttl
-        changes = sum(counts.outcomes.values())
-        diff = keep(services, run, ArtifactKind.DIFF, data, records=changes, expires_at=expires_at)
+        services.pointers.add(diff, run.token)
         data = found.model_dump_json().encode()
         evidence = keep(services, run, ArtifactKind.EVIDENCE, data, records=len(found.samples), expires_at=expires_at)
         figures = _figures(spec, run, counts, keyless, failed=len(shards) - len(arrived))

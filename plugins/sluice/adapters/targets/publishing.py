@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 
 from sluice.adapters.ledger.store import publication_from_row, publication_of
 from sluice.adapters.queries import Queries
-from sluice.adapters.targets.arrow_copy import copy_in, copy_parquet_in, copy_to_parquet, read_parquet
+from sluice.adapters.targets.arrow_copy import copy_in, copy_parquet_in, copy_to_parquet, joined, read_parquet
 from sluice.adapters.targets.refusals import taking_rows
 from sluice.adapters.targets.rolling_back import PostgresRollingBack
 from sluice.adapters.targets.table import TargetTable
@@ -206,11 +206,10 @@ class PostgresPublishing:
 
 def _require_reviewed(table: pa.Table, wanted: DictRow) -> None:
     """Raise `ApprovalVoid`, naming some, unless these are the rows with the keys and hashes that were reviewed."""
-    keys, hashes = wanted.get("keys") or [], table[rows.ROW_HASH].to_pylist()
-    if table[rows.KEY].to_pylist() == keys and b"".join(hashes) == (wanted.get("row_hashes") or b""):
+    keys, reviewed = wanted.get("keys") or [], wanted.get("row_hashes") or b""
+    if table[rows.KEY].equals(pa.chunked_array([pa.array(keys, pa.string())])) and joined(table[rows.ROW_HASH]) == reviewed:
         return
-    reviewed = wanted["row_hashes"]
     each = [reviewed[start : start + rows.HASH_BYTES] for start in range(0, len(reviewed), rows.HASH_BYTES)]
-    found = zip(table[rows.KEY].to_pylist(), hashes, strict=True)
+    found = zip(table[rows.KEY].to_pylist(), table[rows.ROW_HASH].to_pylist(), strict=True)
     strangers = sorted(key for key, digest, row in zip(keys, each, found, strict=True) if (key, digest) != row)
     raise ApprovalVoid(f"{ApprovalVoid.__doc__} First of them: {', '.join(strangers[:5])}")
