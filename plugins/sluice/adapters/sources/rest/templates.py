@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any, Final
 from urllib.parse import quote
@@ -18,6 +19,8 @@ Values = Mapping[str, Any]
 """What templates see, by name."""
 
 _DOT_PARTS: Final = (".", "..")
+_MOST_KEPT: Final = 256
+"""Templates, of which a source has some."""
 
 
 class Listed:
@@ -101,10 +104,16 @@ def listed(record: bytes) -> Any:
 
 def _compiled(environment: ImmutableSandboxedEnvironment, place: str, text: str, problems: list[str]) -> Template:
     try:
-        return environment.from_string(text)
+        return _template(environment, text)
     except TemplateError as exc:
         problems.append(f"{place}: is no valid template: {exc}")
         return environment.from_string("")
+
+
+@lru_cache(_MOST_KEPT)
+def _template(environment: ImmutableSandboxedEnvironment, text: str) -> Template:
+    """Return a text, compiled: each shard of a run asks for the same ones."""
+    return environment.from_string(text)
 
 
 def _rendered(place: str, template: Template, values: Values) -> str:

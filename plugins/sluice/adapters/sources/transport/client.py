@@ -198,7 +198,7 @@ class HttpClient:
             headers,
             http_date(headers.get("date")),
             received.method,
-            str(received.url.copy_with(query=None)),
+            str(received.url).partition("?")[0],
         )
 
     def _told(self, request: Request) -> AbstractContextManager[Told]:
