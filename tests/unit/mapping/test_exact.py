@@ -200,7 +200,7 @@ REFUSALS: dict[str, dict[str, list[str | bytes]]] = {
     "numeric(10,2)": {
         "type": ['""', '"NaN"', '"Infinity"', '"1_0"', '"٤٢"', '"x"', "true", "{}"],
         "precision": ["1.001"],
-        "out-of-range": ["123456789"],
+        "out-of-range": ["123456789", "1e99999999999999999999", "9" * 5000],
         "malformed": ["NaN", "-Infinity"],
     },
     "double precision": {
@@ -215,6 +215,7 @@ REFUSALS: dict[str, dict[str, list[str | bytes]]] = {
     },
     "timestamptz": {
         "type": [
+            '"2024-01-01T10:00:٤٢Z"',
             '""',
             '"2024-01-01T00:00:00"',
             '"2024-01-01"',
