@@ -48,7 +48,7 @@ class Narrowing:
     def call(self, frame: Any) -> Any:
         """Return what the function makes of a frame; raise `Unusable`, naming the place in its code, if it fails.
 
-        Raises `TransformUnavailable` where something could not be reached, or memory was lacking: no object is to blame for that.
+        Raises `TransformUnavailable` where something could not be reached, or memory was lacking: no object is to blame.
         """
         try:
             with _telling_nan_from_null():
