@@ -107,7 +107,8 @@ class Market:
             inspecting = diffing.inspecting()
             for shard, seq in inspecting.needed():
                 inspecting.load_rows(shard, seq, chunks[seq])
-            return Looked(diff, counts, inspecting.differences(), inspecting.profile(baseline))
+            fields = [field.name for field in self.spec.fields]
+            return Looked(diff, counts, inspecting.differences(), inspecting.profile(baseline, fields))
 
     @contextmanager
     def expecting(self, chunk: bytes, patience: timedelta = timedelta(minutes=1)) -> Iterator[Expecting]:

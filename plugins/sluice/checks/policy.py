@@ -91,11 +91,10 @@ def _unmet(policy: ReviewPolicy, figures: Figures, profile: Profile | None) -> t
     reasons = []
     for expected in policy.block.expect:
         found = fields.get(expected.field)
-        if profile is None or found is None:
+        nulls = None if profile is None or found is None else profile.nulls_of(found)
+        if profile is None or nulls is None:
             reasons.append(f"the values of {expected.field} could not be looked at; block.expect asks for that")
             continue
-        # Of a sample, as many as there would be if all rows were like it.
-        nulls = round(found.nulls * profile.rows / profile.looked_at) if profile.looked_at else 0
         if not expected.nulls_at_most.allows(nulls, profile.rows):
             share = f"{100 * nulls / profile.rows:.1f}%"
             what = f"{nulls:,} of {profile.rows:,} rows ({share}) would have no {expected.field}"

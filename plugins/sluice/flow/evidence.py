@@ -35,7 +35,7 @@ def gather(services: Services, diffing: Diffing, entry: Entry, spec: SyncSpec, a
     changes, samples = inspecting.differences()
     entry.pulse.moved()
     baseline = _baseline(services, spec)
-    profile = inspecting.profile(baseline)
+    profile = inspecting.profile(baseline, [expected.field for expected in spec.review.block.expect])
     entry.pulse.moved()
     return Evidence(
         changes=changes,

@@ -89,7 +89,10 @@ class FieldProfile(Frozen):
 
     field: str
     kind: FieldKind
-    nulls: int = Field(ge=0)
+    nulls: int = Field(ge=0, description="rows without a value, of the rows looked at")
+    nulls_in_all: int | None = Field(
+        default=None, ge=0, description="of all rows; None: all were looked at, or nothing depends on how many there are"
+    )
     distinct: int = Field(ge=0, description="different values, of the rows looked at")
     low: str | None = None
     high: str | None = None
@@ -112,6 +115,10 @@ class Profile(Frozen):
     rows: int = Field(ge=0, description="live rows the table would hold")
     looked_at: int = Field(ge=0, description="rows the figures are of; fewer than `rows`: a sample")
     fields: tuple[FieldProfile, ...]
+
+    def nulls_of(self, field: FieldProfile) -> int | None:
+        """Return how many of all rows have no value of a field; None: only some were looked at."""
+        return field.nulls if self.looked_at == self.rows else field.nulls_in_all
 
 
 class Measure(StrEnum):

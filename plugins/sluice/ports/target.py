@@ -255,8 +255,11 @@ class Inspecting(Protocol):
     def differences(self) -> tuple[tuple[FieldChange, ...], tuple[ObjectSample, ...]]:
         """Return how often each field would change, the most frequent first, and some objects of each outcome in key order."""
 
-    def profile(self, baseline: Profile | None) -> Profile:
-        """Sum up what the table would hold, in the bins and categories of the baseline, so that the two can be compared."""
+    def profile(self, baseline: Profile | None, counted: Collection[str] = ()) -> Profile:
+        """Sum up what the table would hold, in the bins and categories of the baseline, so that the two can be compared.
+
+        Of the fields that are `counted`, the nulls of all rows are, even where the rest is summed up of a sample.
+        """
 
 
 class Publishing(Protocol):

@@ -153,9 +153,9 @@ def expecting(nulls_at_most: object) -> ReviewPolicy:
     return ReviewPolicy.model_validate({"block": {"expect": [{"field": "price", "nulls_at_most": nulls_at_most}]}})
 
 
-def profile(nulls: int, rows: int = 1000, looked_at: int = 1000, field: str = "price") -> Profile:
-    """What the table would hold: one field, with so many nulls among the rows looked at."""
-    fields = (FieldProfile(field=field, kind=FieldKind.NUMBER, nulls=nulls, distinct=1),)
+def profile(nulls: int, rows: int = 1000, looked_at: int = 1000, field: str = "price", in_all: int | None = None) -> Profile:
+    """What the table would hold: one field, with so many nulls among the rows looked at, and perhaps so many in all."""
+    fields = (FieldProfile(field=field, kind=FieldKind.NUMBER, nulls=nulls, nulls_in_all=in_all, distinct=1),)
     return Profile(rows=rows, looked_at=looked_at, fields=fields)
 
 
@@ -166,15 +166,16 @@ def profile(nulls: int, rows: int = 1000, looked_at: int = 1000, field: str = "p
         ("1%", profile(11), "11 of 1,000 rows (1.1%) would have no price; block.expect allows 1%"),
         (0, profile(0), None),
         (0, profile(1), "1 of 1,000 rows (0.1%) would have no price; block.expect allows 0"),
-        (50, profile(5, 100_000, 10_000), None),
-        (49, profile(5, 100_000, 10_000), "50 of 100,000 rows (0.1%) would have no price; block.expect allows 49"),
+        (1, profile(0, 100_000, 10_000, in_all=1), None),
+        (0, profile(0, 100_000, 10_000, in_all=1), "1 of 100,000 rows (0.0%) would have no price; block.expect allows 0"),
+        (9, profile(0, 100_000, 10_000), "the values of price could not be looked at; block.expect asks for that"),
         ("1%", profile(0, 0, 0), None),
         ("1%", profile(0, field="stars"), "the values of price could not be looked at; block.expect asks for that"),
         ("1%", None, "the values of price could not be looked at; block.expect asks for that"),
     ],
 )
 def test_a_failed_hard_expectation_blocks(nulls_at_most: object, of: Profile | None, reason: str | None) -> None:
-    """Whatever else the limits allow; of a sample it is reckoned up, and what was not looked at has not been met."""
+    """Whatever else the limits allow; what a sample alone tells, and what was not looked at, has not been met."""
     judgement = judge(expecting(nulls_at_most), figures(changed=1), a_run(), (), of)
     if reason is None:
         assert judgement.verdict is Verdict.AUTO_APPROVED

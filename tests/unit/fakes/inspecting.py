@@ -1,6 +1,6 @@
 """An `Inspecting` in memory: rows as dictionaries, fields as the rows have them."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,7 +43,7 @@ class MemoryInspecting:
         changes = [FieldChange(field=name, objects=len(pairs), samples=tuple(pairs)) for name, pairs in changed.items()]
         return tuple(sorted(changes, key=lambda change: -change.objects)), tuple(samples)
 
-    def profile(self, baseline: Profile | None) -> Profile:  # noqa: ARG002 - the port's
+    def profile(self, baseline: Profile | None, counted: Collection[str] = ()) -> Profile:  # noqa: ARG002 - the port's
         gone = {key for key, entry in self.compared.items() if entry["outcome"] == Outcome.DELETED}
         after = [row for key, row in {**self.held, **self.arriving}.items() if key not in gone]
         names = sorted({name for row in after for name in row})

@@ -1,6 +1,6 @@
 """A closer look at a comparison: rows that come in are laid beside those of the table; changed fields and samples go out."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 import psycopg
@@ -52,13 +52,13 @@ class PostgresInspecting:
         return [(ShardKey(row["shard"]), row["seq"]) for row in found]
 
     def load_rows(self, shard: ShardKey, seq: int, data: bytes) -> None:
-        """Copy the rows of one rows artifact that are looked at; of all that come in note the highest and lowest values."""
+        """Copy the rows of one rows artifact that are looked at; of all that come in note what a sample would not tell."""
         places = self._cursor.execute(_SQL["places"], {"shard": shard, "seq": seq}).fetchone()
         if places is None:
             return
         table = read_parquet(data, [rows.KEY, *(field.name for field in self._fields)])
         if self._sampling.is_sample:
-            self._profiling.note_extremes(table, pa.array(places["coming_in"], pa.int32()))
+            self._profiling.note_all(table, pa.array(places["coming_in"], pa.int32()))
         looked_at = table.take(pa.array(places["looked_at"], pa.int32()))
         columns = {rows.KEY: looked_at[rows.KEY], **{field.name: looked_at[field.name] for field in self._fields}}
         copy_in(self._cursor, sql.Identifier("arriving"), pa.table(columns))
@@ -82,9 +82,9 @@ class PostgresInspecting:
             tuple(sorted(samples, key=lambda sample: (order.index(sample.outcome), sample.key))),
         )
 
-    def profile(self, baseline: Profile | None) -> Profile:
+    def profile(self, baseline: Profile | None, counted: Collection[str] = ()) -> Profile:
         """Sum up what the table would hold, so that it can be compared with the baseline."""
-        return self._profiling.profile(baseline)
+        return self._profiling.profile(baseline, counted)
 
     def _change(self, row: DictRow, pairs: Mapping[str, DictRow]) -> FieldChange:
         place = row["field"]

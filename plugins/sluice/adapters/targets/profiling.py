@@ -1,7 +1,7 @@
 """What the target would hold, summed up in its database: the rows that stay and those that come in; a profile goes out."""
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
@@ -67,17 +67,20 @@ class Profiling:
         self._summands = [Summand(place, field) for place, field in enumerate(standing.fields)]
         self._numbers = [summand for summand in self._summands if summand.is_number]
         self._extremes: dict[int, tuple[Any, Any]] = {}
+        self._nulls: Counter[str] = Counter()
 
-    def note_extremes(self, rows: pa.Table, positions: pa.Array) -> None:
-        """Keep the lowest and highest values of all rows that come in, whichever of them are drawn."""
+    def note_all(self, rows: pa.Table, positions: pa.Array) -> None:
+        """Keep lowest and highest values, and the number of nulls, of all rows that come in, whichever of them are drawn."""
+        for summand in self._summands:
+            self._nulls[summand.name] += pc.sum(pc.is_null(rows[summand.name]).take(positions)).as_py() or 0
         coming_in = rows.select([summand.name for summand in self._numbers]).take(positions)
         for summand in self._numbers:
             if found := _ends(coming_in[summand.name]):
                 low, high = self._extremes.get(summand.place, found)
                 self._extremes[summand.place] = (min(low, found[0]), max(high, found[1]))
 
-    def profile(self, baseline: Profile | None) -> Profile:
-        """Sum up what the table would hold."""
+    def profile(self, baseline: Profile | None, counted: Collection[str]) -> Profile:
+        """Sum up what the table would hold; of some fields, count the nulls of all rows."""
         before = {field.field: field for field in baseline.fields} if baseline else {}
         self._gather()
         summary = self._summary()
@@ -85,6 +88,7 @@ class Profiling:
         bins = self._bins(summary, before)
         categories = self._categories([each for each in self._summands if kinds[each.place] is FieldKind.CATEGORY], before)
         looked_at = summary["looked_at"]
+        in_all = self._nulls_in_all([each for each in self._summands if each.name in counted])
         return Profile(
             rows=self._sampling.rows if self._sampling.is_sample else looked_at,
             looked_at=looked_at,
@@ -93,6 +97,7 @@ class Profiling:
                     field=summand.name,
                     kind=kinds[summand.place],
                     nulls=looked_at - summary[f"filled_{summand.place}"],
+                    nulls_in_all=in_all.get(summand.name),
                     distinct=summary[f"distinct_{summand.place}"],
                     **(_range(summand, summary) if summand.place in bins else {}),
                     **bins.get(summand.place, {}),
@@ -101,6 +106,23 @@ class Profiling:
                 for summand in self._summands
             ),
         )
+
+    def _nulls_in_all(self, counted: Sequence[Summand]) -> dict[str, int]:
+        """Return how many rows have no value of some fields, those that were not drawn included; nothing if all were."""
+        if not self._sampling.is_sample or not counted:
+            return {}
+        found = {each.name: self._nulls[each.name] for each in counted}
+        if self._standing.is_there:
+            query = sql.SQL(_SQL["count_nulls"]).format(
+                nulls=_joined([sql.SQL("count(*) - count({})").format(self._standing.value(each.field)) for each in counted]),
+                table=self._standing.identifier,
+                live=self._standing.live,
+                matches=self._standing.matches(sql.SQL("c.key")),
+            )
+            row = self._cursor.execute(query).fetchone()
+            for each, number in zip(counted, row["nulls"] if row else (), strict=True):
+                found[each.name] += number
+        return found
 
     def _gather(self) -> None:
         """Put all rows to sum up into one table, so that no pass over them reads more than it needs."""

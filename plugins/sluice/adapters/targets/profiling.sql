@@ -18,6 +18,13 @@ where {live} and not exists (
     select from compared c where c.outcome in ('created', 'changed', 'reappeared', 'deleted') and {matches}
 )
 
+-- name: count_nulls
+-- Of the rows of the table that neither change nor go, how many have no value of some fields.
+select array[{nulls}] as nulls from {table} t
+where {live} and not exists (
+    select from compared c where c.outcome in ('created', 'changed', 'reappeared', 'deleted') and {matches}
+)
+
 -- name: summarize
 -- All fields in one pass.
 with summed as (select count(*) as looked_at, {sums} from profiled)
