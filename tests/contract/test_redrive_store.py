@@ -108,7 +108,7 @@ def test_who_has_lost_the_run_settles_nothing(stores: Stores, run: Run, paris: S
     for write in (
         lambda: stores.dead_letters.settle(run, [Sighting("key h3")], standing(stores, 0, many(4))),
         lambda: stores.dead_letters.close_absent(run),
-        lambda: stores.redrives.close(run, [PARIS], []),
+        lambda: stores.redrives.close(run, [PARIS], [], []),
     ):
         with pytest.raises(Fenced):
             write()
@@ -222,11 +222,13 @@ def test_what_a_redrive_takes_up_and_does_not_reject_is_closed(stores: Stores, r
     stores.redrives.take_up(shard, {letter.id: letter.reject.raw_hash or "f" * 32 for letter in found.values()})
     (rest,) = stores.redrives.rest(redriving, PARIS, 0)
     stores.redrives.take_up_rest(shard, rest.id, [3, 5])
-    assert set(stores.redrives.taken(redriving.id).values()) == {run.created_at}
-    assert set(stores.redrives.taken(redriving.id)) == {"right", "wrong", None}
+    taken = stores.redrives.taken(redriving.id)
+    assert {letter.reject.key: letter.delivered_at for letter in taken} == dict.fromkeys(
+        ("right", "wrong", None), run.created_at
+    )
     stores.dead_letters.record(redriving, shard, [hashed("wrong", 9, "c", "raw-1")], "rejects-1")
-    assert stores.redrives.close(redriving, [ShardKey("rome")], []) == 0
-    assert stores.redrives.close(redriving, [PARIS], [ObjectKey("right")]) == 2
+    assert stores.redrives.close(redriving, [ShardKey("rome")], [], []) == 0
+    assert stores.redrives.close(redriving, [PARIS], [ObjectKey("right")], []) == 2
     (left,) = stores.dead_letters.open_for("hotels", 9)
     assert (left.id, left.reject.key, left.attempts, left.redriven_by) == (found[ObjectKey("wrong")].id, "wrong", 2, ())
     assert stores.dead_letters.rest("hotels")[0].lines == ((4, 5),)
@@ -242,9 +244,9 @@ def test_letters_of_the_same_bytes_become_one(stores: Stores, run: Run, paris: S
     found = stores.redrives.letters(redriving, PARIS, None, 9)
     for _ in range(2):
         stores.redrives.take_up(shard, {letter.id: "f" * 32 for letter in found})
-    assert stores.redrives.taken(redriving.id) == {None: run.created_at}
+    assert {(x.reject.key, x.delivered_at) for x in stores.redrives.taken(redriving.id)} == {(None, run.created_at)}
     stores.dead_letters.record(redriving, shard, [hashed(None, 5, "f", "raw-1")], "rejects-1")
-    assert stores.redrives.close(redriving, [PARIS], []) == 1
+    assert stores.redrives.close(redriving, [PARIS], [], []) == 1
     (left,) = stores.dead_letters.open_for("hotels", 9)
     assert (left.id, left.attempts, left.reject.address.artifact) == (found[0].id, 2, "raw-1")
     assert stores.letter_desk.get(found[1].id).reason == "another letter is of the same bytes"
@@ -279,10 +281,16 @@ def test_each_redrive_has_what_it_has_taken_up(stores: Stores, run: Run, paris: 
         ("run-2", "run-3"),
         ("run-2",),
     }
-    assert stores.redrives.close(runs[0], [PARIS], []) == 3
+    assert stores.redrives.close(runs[0], [PARIS], [], []) == 3
     assert stores.dead_letters.rest("hotels")[0].lines == ((4, 5),)
-    assert stores.redrives.close(runs[1], [PARIS], []) == 0
+    assert stores.redrives.close(runs[1], [PARIS], [], []) == 0
     assert stores.dead_letters.rest("hotels") == []
+
+
+def ended(stores: Stores, redriving: Run) -> list[str | None]:
+    """Return the objects whose letters have ended since a run has taken them up, and not by it."""
+    taken = stores.redrives.taken(redriving.id)
+    return [x.reject.key for x in taken if x.status is not DeadLetterStatus.OPEN and x.ended_by != redriving.id]
 
 
 def test_letters_that_end_otherwise_are_overtaken(stores: Stores, run: Run, paris: Shard) -> None:
@@ -292,12 +300,12 @@ def test_letters_that_end_otherwise_are_overtaken(stores: Stores, run: Run, pari
     shard = claimed(stores, redriving)
     found = stores.redrives.letters(redriving, PARIS, None, 9)
     stores.redrives.take_up(shard, {letter.id: "0" * 32 for letter in found})
-    assert stores.redrives.overtaken(redriving.id) == []
+    assert ended(stores, redriving) == []
     stores.dead_letters.close(run, [ObjectKey("h2")])
     stores.letter_desk.discard("hotels", Redrive(letters=(found[0].id,)), "ada", "gone")
-    assert stores.redrives.overtaken(redriving.id) == ["h1", "h2"]
-    stores.redrives.close(redriving, [PARIS], [])
-    assert stores.redrives.overtaken(redriving.id) == ["h1", "h2"]
+    assert ended(stores, redriving) == ["h1", "h2"]
+    stores.redrives.close(redriving, [PARIS], [], [])
+    assert ended(stores, redriving) == ["h1", "h2"]
 
 
 def test_older_bytes_take_no_letter_from_newer_ones(stores: Stores, run: Run, paris: Shard) -> None:
@@ -320,7 +328,7 @@ def test_the_same_bytes_are_as_old_as_they_were(stores: Stores, run: Run, paris:
     (letter,) = stores.redrives.letters(redriving, PARIS, None, 9)
     stores.redrives.take_up(claimed(stores, redriving), {letter.id: "0" * 32})
     assert (letter.attempts, letter.transformer_version) == (2, 2)
-    assert stores.redrives.taken(redriving.id) == {"h1": run.created_at}
+    assert [(x.reject.key, x.delivered_at) for x in stores.redrives.taken(redriving.id)] == [("h1", run.created_at)]
 
 
 def test_a_redrive_in_vain_leaves_what_came_meanwhile(stores: Stores, run: Run, paris: Shard) -> None:

@@ -235,7 +235,7 @@ def test_killed_anywhere_it_goes_on(stall: Stall, edit: Any) -> None:
     stall.bring([good("a"), bad("b"), nameless(3, name="b")])
     edit(**mended("id", "name"))
     alive = stall.services
-    for method in ("take_up", "overtaken", "close"):
+    for method in ("take_up", "taken", "close"):
         stall.services = replace(alive, redrives=Dying(stall, method))
         with pytest.raises(KeyboardInterrupt):
             redrive(stall, cause="type:id")

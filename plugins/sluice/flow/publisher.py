@@ -12,7 +12,7 @@ from sluice.flow.before_images import before_images, undone_publication
 from sluice.flow.damage import intact, is_void
 from sluice.flow.digest import content_digest, review_digest
 from sluice.flow.entering import Entry, entered
-from sluice.flow.overtaken import overtaken
+from sluice.flow.overtaken import close_redriven, overtaken
 from sluice.flow.pinned_spec import pinned_spec
 from sluice.flow.rejects import close_letters
 from sluice.flow.rows_artifacts import rows_artifacts, staged_artifacts
@@ -162,7 +162,7 @@ def _close_dead_letters(services: Services, entry: Entry, spec: SyncSpec, shards
     """Close the dead letters of objects that came right; and of those that are not there any more, where the run can tell."""
     run, keys = entry.run, {shard.key for shard in arrived}
     if run.mode is Mode.REDRIVE:
-        services.redrives.close(run, sorted(keys), overtaken(services, run, spec, keys))
+        close_redriven(services, run, spec, keys)
         return
     close_letters(services, run, keys, entry.pulse.moved)
     if run.asks_for_all and spec.tells_absence and len(arrived) == len(shards):

@@ -4,7 +4,7 @@ Where the suite says so, objects that do not meet an expectation are rejected on
 could not be read, the comparison is made again without them, once, and the figures are of what is left.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import Final
 
@@ -16,11 +16,12 @@ from sluice.errors import RedoNeeded, SpecInvalid
 from sluice.flow.damage import intact
 from sluice.flow.digest import content_digest
 from sluice.flow.entering import Entry
+from sluice.flow.record_hashes import record_hashes
 from sluice.flow.rejects import keep_rejects, note_repeated
 from sluice.flow.rows_artifacts import rows_artifacts
 from sluice.mapping.columns import places_of
-from sluice.mapping.pages import PageSplitter
-from sluice.mapping.reject_lines import bytes_hash, written
+from sluice.mapping.places import Place
+from sluice.mapping.reject_lines import written
 from sluice.model.artifact import ArtifactKind, Pointer
 from sluice.model.base import ShardKey
 from sluice.model.ledger import WRITING_OUTCOMES
@@ -34,9 +35,6 @@ log: Final = structlog.get_logger()
 
 _TOGETHER: Final = 20
 """So many expectations share their passes over the rows."""
-
-Place = tuple[int, int]
-"""Frame and index of a record in its raw chunk."""
 
 
 def checked(
@@ -159,21 +157,10 @@ class _Inspection:
             raise RedoNeeded(
                 f"the rows of shard {shard.key}, chunk {seq}, do not say where their records stand", shard=shard.key
             )
-        hashes = self._hashes(raw, places)
+        hashes = record_hashes(services, run, self._spec, raw, places)
         rejects = [self._reject_of(each, raw, place, hashes[place]) for each, place in zip(refused, places, strict=True)]
         variant = f"v{shard.version_in(run)}-suite-{content_digest(written(rejects))}"
         keep_rejects(services, run, shard, raw, rejects, variant=variant)
-
-    def _hashes(self, raw: Pointer, places: Collection[Place]) -> dict[Place, str]:
-        """Return what tells the bytes of some records of a chunk from others."""
-        splitter, found = PageSplitter(self._spec.source.stored_records), {}
-        frames = {frame for frame, _ in places}
-        with intact(self._services, raw, self._entry.run) as chunk:
-            for frame, page in enumerate(self._services.codec.pages(chunk)):
-                if frame in frames:
-                    records = splitter.split(page).records
-                    found.update({(frame, index): bytes_hash(records[index]) for at, index in places if at == frame})
-        return found
 
     def _reject_of(self, refused: Refused, raw: Pointer, place: Place, raw_hash: str) -> Reject:
         expectation = self._suite[refused.expectation]

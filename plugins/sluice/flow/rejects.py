@@ -18,7 +18,7 @@ from sluice.mapping.reject_lines import read, written
 from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
 from sluice.model.base import ShardKey
 from sluice.model.reject import DeadLetterRest, RawAddress, Reject, Sighting, Standing, identity_of
-from sluice.model.run import Run
+from sluice.model.run import Mode, Run
 from sluice.model.shard import Shard
 from sluice.ports import Services
 
@@ -64,7 +64,11 @@ def note_repeated(services: Services, run: Run, shards: Container[ShardKey], mov
         for pointer in own:
             with intact(services, pointer, run) as lines:
                 for line, reject in enumerate(read(lines)):
-                    yield Sighting(reject.identity, reject.raw_hash, pointer.key, line, reject.address)
+                    seen_here = Sighting(reject.identity, reject.raw_hash, pointer.key, line, reject.address)
+                    yield seen_here
+                    if run.mode is Mode.REDRIVE and reject.key is not None:
+                        # It may be that nobody could name it before.
+                        yield seen_here._replace(identity=reject.model_copy(update={"key": None}).identity)
             moved()
 
     own = rejects_artifacts(services, run.id, shards)

@@ -87,6 +87,7 @@ class DeadLetter(Frozen):
     status: DeadLetterStatus
     first_seen: datetime
     last_seen: datetime
+    delivered_at: datetime = Field(description="when the run was admitted that fetched its bytes from the supplier")
     redriven_by: tuple[RunId, ...] = Field(default=(), description="the redrives that have taken up these bytes")
     ended_at: datetime | None = None
     ended_by: str | None = Field(default=None, description="the run that closed it, or who discarded it")
@@ -107,6 +108,7 @@ class DeadLetterRest(Frozen):
     lines: tuple[tuple[int, int], ...] = Field(description="of those that are still wrong: half-open spans, counted from 0")
     taken: tuple[tuple[int, int], ...] = Field(default=(), description="those that the redrive that asks has taken up")
     status: DeadLetterStatus
+    delivered_at: datetime = Field(description="when the run was admitted that fetched their bytes from the supplier")
     seen_at: datetime
 
     @property

@@ -1,7 +1,6 @@
 """Dead letters: kept by the steps, taken up again by redrives, looked at and given up by people."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Protocol
 
 from sluice.model.base import ObjectKey, RunId, ShardKey
@@ -70,19 +69,17 @@ class RedriveStore(Protocol):
     def take_up_rest(self, shard: Shard, rest: int, lines: Sequence[int]) -> None:
         """Note that the shard's run has the bytes of these lines, in order; of others it has not."""
 
-    def overtaken(self, run: RunId) -> list[ObjectKey]:
-        """Return the objects whose letters have ended since the run has taken them up, and not by the run."""
+    def taken(self, run: RunId) -> list[DeadLetter]:
+        """Return the letters that the run has taken up, whatever has become of them since, by number."""
 
-    def taken(self, run: RunId) -> dict[ObjectKey | None, datetime]:
-        """Return the objects that the run has taken up, each with when it was fetched from the supplier.
+    def taken_rest(self, run: RunId) -> list[DeadLetterRest]:
+        """Return what the run has taken up that has no letter of its own and has not come again since, by number."""
 
-        None: at the earliest, for those that have no letter of their own, or one without a key.
-        """
-
-    def close(self, run: Run, shards: Sequence[ShardKey], overtaken: Sequence[ObjectKey]) -> int:
+    def close(self, run: Run, shards: Sequence[ShardKey], overtaken: Sequence[ObjectKey], hashes: Sequence[str]) -> int:
         """Close what the run has taken up in these shards and not rejected again; return how many letters there were.
 
-        Of objects that are `overtaken` it is told that they did not come right by this run.
+        Of objects that are `overtaken`, or have no key and one of these `hashes`, it is told that they did not come right by
+        this run.
         """
 
 

@@ -1,6 +1,7 @@
 """Dead letters in memory."""
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from itertools import groupby
 from typing import Any
 
@@ -21,10 +22,12 @@ class MemoryDeadLetterStore:
 
     def record(self, run: Run, shard: Shard, rejects: Iterable[Reject], artifact: str) -> None:
         """Open a dead letter for each object as long as its cause has room, or count one more delivery of it."""
-        last = {reject.identity: (line, reject) for line, reject in enumerate(rejects)}
+        met = list(rejects)
         left: list[tuple[int, Reject]] = []
         with self._memory.lock:
             self._memory.still_shard(run.id, shard.key, shard.token)
+            gone = self._end_twins(run, met) if run.mode is Mode.REDRIVE else set()
+            last = {reject.identity: (line, reject) for line, reject in enumerate(met) if reject.raw_hash not in gone}
             noted = {(rest.raw_artifact, rest.cause) for rest in self._memory.rest.values() if rest.artifact == artifact}
             for line, reject in sorted(last.values(), key=lambda entry: entry[0]):
                 if self._count_again(run, shard, reject) or (reject.address.artifact, reject.cause) in noted:
@@ -80,11 +83,10 @@ class MemoryDeadLetterStore:
             rest, sighting = self._memory.rest.get(stand.rest), sightings[stand.identity]
             if rest is None:
                 continue
-            if rest.status is DeadLetterStatus.OPEN:
-                if self._may_end(run, rest.run):
-                    self._take_out(rest, {stand.line})
-            elif sighting.raw_hash == stand.raw_hash and sighting.line is not None:
-                self._give_up(sighting)
+            if rest.status is DeadLetterStatus.OPEN and self._moves(run, rest, sighting):
+                self._take_out(rest, {stand.line})
+            elif sighting.line is not None and (rest.status is DeadLetterStatus.OPEN or sighting.raw_hash == stand.raw_hash):
+                self._take_back(run, sighting)
 
     def open_for(self, sync: str, limit: int) -> list[DeadLetter]:
         """Return open dead letters, newest first."""
@@ -95,6 +97,8 @@ class MemoryDeadLetterStore:
     def _count_again(self, run: Run, shard: Shard, reject: Reject) -> bool:
         """Count another delivery of an object that has a letter; False if it has none."""
         index = self._index(run.sync, reject)
+        if index is None and run.mode is Mode.REDRIVE:
+            index = next((at for at, letter in enumerate(self._memory.dead_letters) if _is_named(run, letter, reject)), None)
         if index is None:
             return self._has_ended(run, reject)
         held, version = self._memory.dead_letters[index], shard.transformer_version or run.transformer_version
@@ -112,26 +116,50 @@ class MemoryDeadLetterStore:
                 "redriven_by": tuple(one for one in held.redriven_by if one != run.id) if is_ours or is_same else (),
                 "transformer_version": version,
             }
-            self._memory.dead_letters[index] = held.model_copy(update=again)
             if not is_ours and not is_same:
-                self._memory.delivered[held.id] = run.created_at
+                again["delivered_at"] = run.created_at
+            self._memory.dead_letters[index] = held.model_copy(update=again)
         return True
 
     def _is_news(self, run: Run, held: DeadLetter) -> bool:
         if run.mode is Mode.REDRIVE:
             return run.id in held.redriven_by
-        return self._memory.delivered[held.id] <= run.created_at
+        return held.delivered_at <= run.created_at
 
     def _has_ended(self, run: Run, reject: Reject) -> bool:
         """Whether the run has taken up the object's letter, which has ended since."""
         return any(
-            run.id in letter.redriven_by and letter.reject.identity == reject.identity for letter in self._memory.dead_letters
+            run.id in letter.redriven_by
+            and letter.ended_by != run.id
+            and (letter.reject.identity == reject.identity or _is_of_its_bytes(letter, reject))
+            for letter in self._memory.dead_letters
         )
+
+    def _end_twins(self, run: Run, met: list[Reject]) -> set[str | None]:
+        """Leave one letter of each object that nobody could name; return what the bytes of those that go hash to."""
+        why = "another letter is of the same object"
+        for key in {reject.key for reject in met if reject.key is not None}:
+            own = [reject for reject in met if reject.key == key]
+            found = [
+                letter
+                for letter in self._memory.dead_letters
+                if _is_open(letter, run.sync)
+                and (letter.reject.key == key or any(_is_named(run, letter, reject) for reject in own))
+            ]
+            newest = max(found, key=lambda letter: (letter.delivered_at, letter.id), default=None)
+            ids = {letter.id for letter in found if letter is not newest}
+            self._end(run, lambda letter, ids=ids: letter.id in ids, reason=why)
+        ended = [letter for letter in self._memory.dead_letters if letter.ended_by == run.id and letter.reason == why]
+        return {letter.reject.raw_hash for letter in ended if letter.reject.raw_hash and run.id in letter.redriven_by}
+
+    def _delivered(self, run: Run) -> datetime:
+        taken = [rest.delivered_at for rest in self._memory.rest.values() if (rest.id, run.id) in self._memory.rest_taken]
+        taken += [letter.delivered_at for letter in self._memory.dead_letters if run.id in letter.redriven_by]
+        return min([*taken, run.window.start if run.window is not None else run.created_at])
 
     def _letter(self, run: Run, shard: Shard, reject: Reject) -> DeadLetter:
         now = self._memory.clock.now()
-        number = len(self._memory.dead_letters) + 1
-        self._memory.delivered[number] = run.created_at
+        number = max((letter.id for letter in self._memory.dead_letters), default=0) + 1
         return DeadLetter(
             id=number,
             sync=run.sync,
@@ -143,6 +171,7 @@ class MemoryDeadLetterStore:
             status=DeadLetterStatus.OPEN,
             first_seen=now,
             last_seen=now,
+            delivered_at=self._delivered(run),
         )
 
     def _note_rest(self, run: Run, shard: Shard, artifact: str, left: list[tuple[int, Reject]]) -> None:
@@ -163,6 +192,7 @@ class MemoryDeadLetterStore:
                 raw_artifact=lines[0][1].address.artifact,
                 lines=spans(line for line, _ in lines),
                 status=DeadLetterStatus.OPEN,
+                delivered_at=self._delivered(run),
                 seen_at=self._memory.clock.now(),
             )
 
@@ -173,7 +203,16 @@ class MemoryDeadLetterStore:
         else:
             del self._memory.rest[rest.id]
 
-    def _give_up(self, sighting: Sighting) -> None:
+    def _moves(self, run: Run, rest: DeadLetterRest, sighting: Sighting) -> bool:
+        if run.mode is not Mode.REDRIVE and self._may_end(run, rest.run):
+            return True
+        is_taken = (rest.id, run.id) in self._memory.rest_taken or rest.run == run.id
+        return sighting.line is not None and (is_taken or rest.delivered_at <= self._delivered(run))
+
+    def _take_back(self, run: Run, sighting: Sighting) -> None:
+        own = [letter for letter in self._memory.dead_letters if letter.run == run.id and letter.attempts == 1]
+        for letter in [letter for letter in own if _is_open(letter, run.sync) and letter.reject.address == sighting.address]:
+            self._memory.dead_letters.remove(letter)
         for index, letter in enumerate(self._memory.dead_letters):
             if letter.reject.address == sighting.address and letter.status is DeadLetterStatus.OPEN:
                 gone = {"status": DeadLetterStatus.DISCARDED, "ended_at": self._memory.clock.now()}
@@ -223,6 +262,16 @@ def _counts(letter: DeadLetter, reject: Reject) -> bool:
     if letter.status is DeadLetterStatus.DISCARDED:
         return letter.reject.raw_hash is not None and letter.reject.raw_hash == reject.raw_hash
     return letter.status is DeadLetterStatus.OPEN
+
+
+def _is_of_its_bytes(letter: DeadLetter, reject: Reject) -> bool:
+    """Whether nobody could name the bytes of a letter, which are those of a reject."""
+    return letter.reject.key is None and letter.reject.raw_hash is not None and letter.reject.raw_hash == reject.raw_hash
+
+
+def _is_named(run: Run, letter: DeadLetter, reject: Reject) -> bool:
+    """Whether a redrive tells the key of an open letter without one."""
+    return run.id in letter.redriven_by and _is_open(letter, run.sync) and _is_of_its_bytes(letter, reject)
 
 
 def _is_open(letter: DeadLetter, sync: str) -> bool:

@@ -44,8 +44,6 @@ class Memory:
     pointers: dict[ArtifactRef, Pointer] = field(default_factory=dict)
     reviews: dict[ReviewId, Review] = field(default_factory=dict)
     dead_letters: list[DeadLetter] = field(default_factory=list)
-    delivered: dict[int, datetime] = field(default_factory=dict)
-    """When the bytes of a letter were fetched."""
     rest: dict[int, DeadLetterRest] = field(default_factory=dict)
     rest_taken: dict[tuple[int, RunId], tuple[tuple[int, int], ...]] = field(default_factory=dict)
     watermarks: dict[tuple[str, ShardKey], tuple[str, Token]] = field(default_factory=dict)

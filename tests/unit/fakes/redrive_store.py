@@ -1,7 +1,6 @@
 """Redrives in memory."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 
 from sluice.model.base import ObjectKey, RunId, ShardKey
 from sluice.model.reject import Cause, DeadLetter, DeadLetterRest, DeadLetterStatus, RawAddress
@@ -65,29 +64,15 @@ class MemoryRedriveStore:
         self._memory.still_shard(shard.run, shard.key, shard.token)
         self._memory.rest_taken[rest, shard.run] = spans(lines)
 
-    def overtaken(self, run: RunId) -> list[ObjectKey]:
-        """Return the objects whose letters have ended otherwise."""
-        ended = [
-            letter for letter in self._memory.dead_letters if run in letter.redriven_by and letter.ended_by not in (None, run)
-        ]
-        return sorted(letter.reject.key for letter in ended if letter.reject.key is not None)
+    def taken(self, run: RunId) -> list[DeadLetter]:
+        """Return the letters that were taken up."""
+        return [letter for letter in self._memory.dead_letters if run in letter.redriven_by]
 
-    def taken(self, run: RunId) -> dict[ObjectKey | None, datetime]:
-        """Return when what was taken up was fetched."""
-        found: dict[ObjectKey | None, datetime] = {
-            letter.reject.key: self._memory.delivered[letter.id]
-            for letter in self._memory.dead_letters
-            if run in letter.redriven_by and letter.reject.key is not None
-        }
-        nameless = [self._memory.runs[row.run].created_at for row in self._taken_rest(run)]
-        nameless += [
-            self._memory.delivered[letter.id]
-            for letter in self._memory.dead_letters
-            if run in letter.redriven_by and letter.reject.key is None
-        ]
-        return {**found, **({None: min(nameless)} if nameless else {})}
+    def taken_rest(self, run: RunId) -> list[DeadLetterRest]:
+        """Return what was taken up without a letter."""
+        return [rest.model_copy(update={"taken": self._memory.rest_taken[rest.id, run]}) for rest in self._taken_rest(run)]
 
-    def close(self, run: Run, shards: Sequence[ShardKey], overtaken: Sequence[ObjectKey]) -> int:
+    def close(self, run: Run, shards: Sequence[ShardKey], overtaken: Sequence[ObjectKey], hashes: Sequence[str]) -> int:
         """Close what was taken up and not rejected again."""
         self._memory.still_run(run.id, run.token)
         for rest in [row for row in self._taken_rest(run.id) if row.shard in shards and row.status is DeadLetterStatus.OPEN]:
@@ -101,7 +86,8 @@ class MemoryRedriveStore:
         for index, letter in enumerate(self._memory.dead_letters):
             is_taken = run.id in letter.redriven_by and letter.status is DeadLetterStatus.OPEN
             if is_taken and letter.shard in shards:
-                why = "a later delivery of it was published" if letter.reject.key in overtaken else None
+                is_late = letter.reject.key in overtaken or (letter.reject.key is None and letter.reject.raw_hash in hashes)
+                why = "a later delivery of it was published" if is_late else None
                 if letter.reject.key is None and letter.reject.raw_hash is None:
                     why = "another letter is of the same bytes"
                 ended = {"status": DeadLetterStatus.CLOSED, "ended_by": run.id, "reason": why}

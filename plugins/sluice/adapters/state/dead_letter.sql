@@ -21,6 +21,30 @@ copy met (line, identity, object_key, raw_hash, raw_artifact, raw_frame, raw_ind
 -- Let the planner know how many there are.
 analyze met
 
+-- name: end_twins
+-- Of several letters of one object, one stays, that of the newest bytes: a redrive may tell the key of what nobody could name.
+with twins as (
+    select met.object_key, held.id, coalesce(held.delivered_at, held.first_seen) as delivered_at
+    from met join sluice_state.dead_letter as held on held.sync = %(sync)s and held.status = 'open' and held.object_key is null
+        and held.raw_hash = met.raw_hash and %(run)s = any(held.redriven_by)
+    where met.object_key is not null
+    union
+    select met.object_key, held.id, coalesce(held.delivered_at, held.first_seen)
+    from met join sluice_state.dead_letter as held
+        on held.sync = %(sync)s and held.status = 'open' and held.object_key = met.object_key
+), ranked as (
+    select id, row_number() over (partition by object_key order by delivered_at desc, id desc) as place from twins
+)
+update sluice_state.dead_letter as held
+set status = 'closed', ended_at = now(), ended_by = %(run)s, reason = 'another letter is of the same object'
+from ranked where %(is_redrive)s and ranked.place > 1 and held.id = ranked.id
+
+-- name: leave_twins
+-- The bytes of those that have gone count nothing.
+delete from met using sluice_state.dead_letter as held
+where %(is_redrive)s and held.sync = %(sync)s and held.redriven_by @> array[%(run)s::text] and held.raw_hash = met.raw_hash
+    and held.status = 'closed' and held.ended_by = %(run)s and held.reason = 'another letter is of the same object'
+
 -- name: keep_last
 -- Of several rejects of one object the last stands, as its later delivery does.
 delete from met using (select line, max(line) over (partition by identity) as last from met) as ranked
@@ -69,23 +93,24 @@ where held.sync = %(sync)s and held.status = 'discarded' and held.raw_hash = met
 -- name: leave_ended
 -- What a redrive has taken up, and whose letter has ended meanwhile, opens no other: it came right, or was given up.
 delete from met using sluice_state.dead_letter as held
-where held.redriven_by @> array[%(run)s::text] and held.status <> 'open' and held.object_key is not distinct from met.object_key
-    and (met.object_key is not null or held.raw_hash = met.raw_hash)
+where held.redriven_by @> array[%(run)s::text] and held.status <> 'open' and held.ended_by is distinct from %(run)s
+    and (held.object_key = met.object_key or (held.object_key is null and held.raw_hash = met.raw_hash))
 
 -- name: count_again
 -- One more attempt of objects that have an open letter: another delivery, or the same one under another version.
 -- The same again changes nothing, nor does what is older than the letter's bytes: a redrive, whose bytes are as old as those it
 -- has taken up, changes these letters alone. Objects without a key are known by their bytes; those that an older release has met, by the
--- address of these alone.
+-- address of these alone. One whose key a redrive tells has it from then on.
 with again as (
     select held.id, met.* from met join sluice_state.dead_letter as held
         on held.sync = %(sync)s and held.status = 'open' and held.object_key = met.object_key
     union all
     select held.id, met.* from met join sluice_state.dead_letter as held
         on held.sync = %(sync)s and held.status = 'open' and held.object_key is null and held.raw_hash = met.raw_hash
-    where met.object_key is null
+    where met.object_key is null or (%(is_redrive)s and %(run)s = any(held.redriven_by))
 )
 update sluice_state.dead_letter as held set
+    object_key = again.object_key,
     run = %(run)s,
     shard = %(shard)s,
     raw_artifact = again.raw_artifact,
@@ -238,15 +263,74 @@ copy standing (rest, line, identity, raw_hash) from stdin
 -- Let the planner know how many there are.
 analyze seen, standing
 
+-- name: create_matched
+-- What came again, held against where it stands among the rest; it ends with the transaction.
+create temporary table matched (
+    rest bigint not null,
+    line integer not null,
+    delivered_at timestamptz not null,
+    artifact text,
+    own_line integer,
+    raw_artifact text,
+    raw_frame integer,
+    raw_index integer,
+    becomes text not null
+) on commit drop
+
+-- name: match
+-- Tell what becomes of what came again. `moved`: it leaves the rest, be it right or wrong, since what is wrong is counted where it
+-- came last. `older`: it is wrong in older bytes than those that stand in the rest, and counted there alone. `given up`: a person has
+-- discarded the same bytes.
+-- A replay, whose data may be old, moves what it or a run it replays has brought, and a redrive what it has taken up; both of them
+-- also what is no newer than what they bring, if that is wrong.
+insert into matched
+select standing.rest, standing.line, rest.delivered_at, seen.artifact, seen.line, seen.raw_artifact, seen.raw_frame, seen.raw_index,
+    case
+        when rest.status = 'discarded' then 'given up'
+        when (%(donors)s::text[] is null and not %(is_redrive)s) or rest.run = any(%(donors)s) or rest.run = %(run)s
+            or (seen.line is not null and (rest.taken ? %(run)s::text or rest.delivered_at <= %(delivered_at)s))
+        then 'moved'
+        else 'older'
+    end
+from standing join seen using (identity) join sluice_state.dead_letter_rest as rest on rest.id = standing.rest
+where rest.status = 'open' or (seen.line is not null and seen.raw_hash = standing.raw_hash)
+
+-- name: date_letters
+-- What a redrive has rejected again is as old as where it stood before.
+update sluice_state.dead_letter as held set delivered_at = matched.delivered_at
+from matched
+where %(is_redrive)s and matched.becomes = 'moved' and held.sync = %(sync)s and held.run = %(run)s and held.status = 'open'
+    and (held.raw_artifact, held.raw_frame, held.raw_index) = (matched.raw_artifact, matched.raw_frame, matched.raw_index)
+
+-- name: date_rest
+-- And so it is where it has no letter.
+with dated as (
+    select own.id, matched.delivered_at, range_agg(int4range(matched.own_line, matched.own_line + 1)) as lines
+    from matched join sluice_state.dead_letter_rest as own on own.artifact = matched.artifact and own.status = 'open'
+        and own.lines @> matched.own_line and own.delivered_at <> matched.delivered_at
+    where %(is_redrive)s and matched.becomes = 'moved' group by own.id, matched.delivered_at
+), left_over as (
+    select own.id, own.lines - found.lines as lines
+    from (select id, range_agg(span) as lines from dated, unnest(lines) as span group by id) as found
+    join sluice_state.dead_letter_rest as own using (id)
+), emptied as (
+    delete from sluice_state.dead_letter_rest as own using left_over where own.id = left_over.id and isempty(left_over.lines)
+), lessened as (
+    update sluice_state.dead_letter_rest as own set lines = left_over.lines
+    from left_over where own.id = left_over.id and not isempty(left_over.lines)
+)
+insert into sluice_state.dead_letter_rest as held (
+    sync, error, field, message, run, shard, artifact, raw_artifact, transformer_version, delivered_at, lines, seen_at
+)
+select own.sync, own.error, own.field, own.message, own.run, own.shard, own.artifact, own.raw_artifact, own.transformer_version,
+    dated.delivered_at, dated.lines, own.seen_at
+from dated join sluice_state.dead_letter_rest as own using (id)
+on conflict (artifact, raw_artifact, error, coalesce(field, ''), delivered_at) do update set lines = held.lines + excluded.lines
+
 -- name: settle
--- Take out of the rest what came again, be it right or wrong: what is wrong is counted where it came last.
--- A replay, whose data may be old, takes out what it or a run it replays has brought.
+-- Take out of the rest what moves.
 with gone as (
-    select standing.rest, range_agg(int4range(standing.line, standing.line + 1)) as lines
-    from standing join (select distinct identity from seen) as seen using (identity)
-    join sluice_state.dead_letter_rest as rest on rest.id = standing.rest and rest.status = 'open'
-        and (%(donors)s::text[] is null or rest.run = any(%(donors)s) or rest.run = %(run)s)
-    group by standing.rest
+    select rest, range_agg(int4range(line, line + 1)) as lines from matched where becomes = 'moved' group by rest
 ), left_over as (
     select rest.id, rest.lines - gone.lines as lines from gone join sluice_state.dead_letter_rest as rest on rest.id = gone.rest
 ), emptied as (
@@ -256,25 +340,25 @@ with gone as (
 update sluice_state.dead_letter_rest as rest set lines = left_over.lines
 from left_over where rest.id = left_over.id and not isempty(left_over.lines)
 
--- name: give_up_again
--- What was discarded among the rest stays so as long as its bytes stay the same: its new letter goes the same way.
-update sluice_state.dead_letter as held set status = 'discarded', ended_at = rest.ended_at, ended_by = rest.ended_by, reason = rest.reason
-from seen
-join standing on standing.identity = seen.identity and standing.raw_hash = seen.raw_hash
-join sluice_state.dead_letter_rest as rest on rest.id = standing.rest and rest.status = 'discarded'
-where held.sync = %(sync)s and held.status = 'open'
-    and (held.raw_artifact, held.raw_frame, held.raw_index) = (seen.raw_artifact, seen.raw_frame, seen.raw_index)
+-- name: take_back
+-- What is counted elsewhere, or was given up, needs no letter: one that was opened just now goes.
+delete from sluice_state.dead_letter as held using matched
+where matched.becomes <> 'moved' and held.sync = %(sync)s and held.run = %(run)s and held.status = 'open' and held.attempts = 1
+    and (held.raw_artifact, held.raw_frame, held.raw_index) = (matched.raw_artifact, matched.raw_frame, matched.raw_index)
 
--- name: leave_given_up
--- What was discarded among the rest stays so: it is no more among the rest that is open.
-with matched as materialized (
-    select seen.artifact, seen.line from seen
-    join standing on standing.identity = seen.identity and standing.raw_hash = seen.raw_hash
-    join sluice_state.dead_letter_rest as rest on rest.id = standing.rest and rest.status = 'discarded'
-), gone as (
-    select own.id, own.lines - range_agg(int4range(matched.line, matched.line + 1)) as lines
+-- name: give_up_again
+-- A letter that has come to the bytes which were given up goes the same way.
+update sluice_state.dead_letter as held set status = 'discarded', ended_at = rest.ended_at, ended_by = rest.ended_by, reason = rest.reason
+from matched join sluice_state.dead_letter_rest as rest on rest.id = matched.rest
+where matched.becomes = 'given up' and held.sync = %(sync)s and held.status = 'open'
+    and (held.raw_artifact, held.raw_frame, held.raw_index) = (matched.raw_artifact, matched.raw_frame, matched.raw_index)
+
+-- name: take_back_lines
+-- Nor does it stand among the rest that the run has brought.
+with gone as (
+    select own.id, own.lines - range_agg(int4range(matched.own_line, matched.own_line + 1)) as lines
     from matched join sluice_state.dead_letter_rest as own on own.artifact = matched.artifact and own.status = 'open'
-    group by own.id, own.lines
+    where matched.becomes <> 'moved' group by own.id, own.lines
 ), emptied as (
     delete from sluice_state.dead_letter_rest as own using gone where own.id = gone.id and isempty(gone.lines)
 )

@@ -56,9 +56,14 @@ class PostgresDeadLetterStore:
             facts["delivered_at"] = _delivered_at(connection, run)
             connection.execute(_SQL["create_met"])
             _copy(connection, "copy_met", (_met(line, reject) for line, reject in enumerate(rejects)))
-            for query in ("know_met", "hold_sync", "keep_last", "stay_discarded", "leave_discarded"):
-                connection.execute(_SQL[query], facts)
             for query in (
+                "know_met",
+                "hold_sync",
+                "end_twins",
+                "leave_twins",
+                "keep_last",
+                "stay_discarded",
+                "leave_discarded",
                 "leave_ended",
                 "count_again",
                 "leave_known",
@@ -98,13 +103,21 @@ class PostgresDeadLetterStore:
     def settle(self, run: Run, seen: Iterable[Sighting], standing: Iterable[Standing]) -> None:
         """Take out of the rest what was seen again; what was discarded of it stays so as long as its bytes do."""
         with self._database.transaction() as connection:
-            facts = {"sync": run.sync, "run": run.id, "donors": donors_of(connection, run)}
-            connection.execute(_SQL["create_seen"])
-            connection.execute(_SQL["create_standing"])
+            facts = {
+                "sync": run.sync,
+                "run": run.id,
+                "donors": donors_of(connection, run),
+                "is_redrive": run.mode is Mode.REDRIVE,
+                "delivered_at": _delivered_at(connection, run),
+            }
+            for query in ("create_seen", "create_standing", "create_matched"):
+                connection.execute(_SQL[query])
             _copy(connection, "copy_seen", map(_seen, seen))
             _copy(connection, "copy_standing", map(_standing, standing))
             flights.still_run(connection, run.id, run.token)
-            for query in ("know_settling", "hold_sync", "settle", "give_up_again", "leave_given_up"):
+            for query in ("know_settling", "hold_sync", "match", "date_letters", "date_rest", "settle"):
+                connection.execute(_SQL[query], facts)
+            for query in ("take_back", "give_up_again", "take_back_lines"):
                 connection.execute(_SQL[query], facts)
 
     def open_for(self, sync: str, limit: int) -> list[DeadLetter]:

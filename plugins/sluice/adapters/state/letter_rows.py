@@ -36,6 +36,7 @@ def dead_letter_from_row(row: DictRow) -> DeadLetter:
         status=DeadLetterStatus(row["status"]),
         first_seen=row["first_seen"],
         last_seen=row["last_seen"],
+        delivered_at=row["delivered_at"] or row["first_seen"],
         redriven_by=tuple(map(RunId, row["redriven_by"])),
         ended_at=row["ended_at"],
         ended_by=row["ended_by"],
@@ -57,6 +58,7 @@ def rest_from_row(row: DictRow) -> DeadLetterRest:
         lines=_spans(row["lines"]),
         taken=_spans(row.get("taken_by_run") or ()),
         status=DeadLetterStatus(row["status"]),
+        delivered_at=row["delivered_at"],
         seen_at=row["seen_at"],
     )
 

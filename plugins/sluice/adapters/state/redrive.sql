@@ -79,29 +79,20 @@ update sluice_state.dead_letter_rest set taken = taken - %(donor)s::text || json
 where taken ? %(donor)s::text
 
 -- name: taken
--- The objects that a run has taken up, and when they were fetched from the supplier.
--- And when the first of those was that have no letter of their own, or one without a key.
-select object_key, coalesce(delivered_at, first_seen) as delivered_at from sluice_state.dead_letter
-where redriven_by @> array[%(run)s::text] and object_key is not null
-union all
-select null, min(delivered_at) from (
-    select coalesce(delivered_at, first_seen) as delivered_at from sluice_state.dead_letter
-    where redriven_by @> array[%(run)s::text] and object_key is null
-    union all
-    select delivered_at from sluice_state.dead_letter_rest where taken ? %(run)s::text
-) as nameless having count(*) > 0
+-- The letters that a run has taken up, whatever has become of them since.
+select * from sluice_state.dead_letter where redriven_by @> array[%(run)s::text] order by id
 
--- name: overtaken
--- The objects that a run has taken up, and whose letters have ended otherwise since: they came right meanwhile, or were given up.
-select object_key from sluice_state.dead_letter
-where redriven_by @> array[%(run)s::text] and status <> 'open' and ended_by is distinct from %(run)s and object_key is not null
-order by object_key
+-- name: taken_rest
+-- What a run has taken up that has no letter of its own.
+select *, (taken ->> %(run)s::text)::int4multirange as taken_by_run from sluice_state.dead_letter_rest
+where taken ? %(run)s::text order by id
 
 -- name: close_redriven
 -- Close the letters that a run has taken up and not rejected again, in the shards that have come in.
 update sluice_state.dead_letter set status = 'closed', ended_at = now(), ended_by = %(run)s,
     reason = case
-        when object_key = any(%(overtaken)s) then 'a later delivery of it was published'
+        when object_key = any(%(overtaken)s) or (object_key is null and raw_hash = any(%(hashes)s::bytea[]))
+            then 'a later delivery of it was published'
         when object_key is null and raw_hash is null then 'another letter is of the same bytes'
     end
 where redriven_by @> array[%(run)s::text] and status = 'open' and shard = any(%(shards)s)

@@ -1,7 +1,6 @@
 """What a redrive takes up of the dead letters, and what becomes of those: the port `RedriveStore` on Postgres."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Final
 
 import psycopg
@@ -64,19 +63,20 @@ class PostgresRedriveStore:
             flights.still_shard(connection, shard.run, shard.key, shard.token)
             connection.execute(_SQL["take_up_rest"], {"run": shard.run, "rest": rest, "lines": multirange(lines)})
 
-    def overtaken(self, run: RunId) -> list[ObjectKey]:
-        """Return the objects whose letters have ended otherwise since the run has taken them up."""
+    def taken(self, run: RunId) -> list[DeadLetter]:
+        """Return the letters that the run has taken up, whatever has become of them since."""
         with self._database.transaction() as connection:
-            return [ObjectKey(row["object_key"]) for row in connection.execute(_SQL["overtaken"], {"run": run})]
+            return [dead_letter_from_row(row) for row in connection.execute(_SQL["taken"], {"run": run})]
 
-    def taken(self, run: RunId) -> dict[ObjectKey | None, datetime]:
-        """Return when what the run has taken up was fetched from the supplier."""
+    def taken_rest(self, run: RunId) -> list[DeadLetterRest]:
+        """Return what the run has taken up that has no letter of its own and has not come again since."""
         with self._database.transaction() as connection:
-            return {row["object_key"]: row["delivered_at"] for row in connection.execute(_SQL["taken"], {"run": run})}
+            return [rest_from_row(row) for row in connection.execute(_SQL["taken_rest"], {"run": run})]
 
-    def close(self, run: Run, shards: Sequence[ShardKey], overtaken: Sequence[ObjectKey]) -> int:
+    def close(self, run: Run, shards: Sequence[ShardKey], overtaken: Sequence[ObjectKey], hashes: Sequence[str]) -> int:
         """Close what the run has taken up in these shards and not rejected again; return how many letters there were."""
-        facts = {"run": run.id, "shards": list(shards), "overtaken": [storable(key) for key in overtaken]}
+        keys, known = [storable(key) for key in overtaken], [hash_bytes(found) for found in hashes]
+        facts = {"run": run.id, "shards": list(shards), "overtaken": keys, "hashes": known}
         with self._database.transaction() as connection:
             flights.still_run(connection, run.id, run.token)
             connection.execute(_SQL["settle_redriven"], facts)

@@ -75,7 +75,7 @@ create table sluice_state.dead_letter_rest (
     )
 );
 create unique index dead_letter_rest_of_artifact
-    on sluice_state.dead_letter_rest (artifact, raw_artifact, error, coalesce(field, ''));
+    on sluice_state.dead_letter_rest (artifact, raw_artifact, error, coalesce(field, ''), delivered_at);
 create index dead_letter_rest_of_sync on sluice_state.dead_letter_rest (sync, id);
 create index dead_letter_rest_by_raw on sluice_state.dead_letter_rest (raw_artifact);
 create index dead_letter_rest_by_run on sluice_state.dead_letter_rest (run);
