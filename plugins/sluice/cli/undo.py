@@ -7,11 +7,12 @@ from rich.console import Console
 
 from sluice.cli.account import how_to_answer
 from sluice.cli.output import pairs, printable, table
+from sluice.errors import NotFound, StateUnreadable
 from sluice.model.evidence import Evidence
 from sluice.model.ledger import Outcome, Publication
 from sluice.model.lifecycle import RunStatus, Verdict
 from sluice.model.review import Review
-from sluice.model.run import Run
+from sluice.model.run import Mode, Run
 from sluice.model.spec import SyncSpec
 from sluice.model.undo import Conflict
 from sluice.ports import Services
@@ -30,6 +31,8 @@ class UndoAccount:
     evidence: Evidence | None
     conflicts: list[Conflict]
     publication: Publication | None
+    is_of_redrive: bool = False
+    """Whether it takes back what a redrive has published."""
 
     def document(self) -> dict[str, Any]:
         """Return the account for programs."""
@@ -58,7 +61,15 @@ def undo_account_of(services: Services, spec: SyncSpec, undone: Publication, run
         evidence=evidence_of(services, review) if review else None,
         conflicts=conflicts_of(services, review) if review else [],
         publication=ledger.publication_of(review.id) if review else None,
+        is_of_redrive=_is_of_redrive(services, undone),
     )
+
+
+def _is_of_redrive(services: Services, undone: Publication) -> bool:
+    try:
+        return services.runs.get(undone.run).mode is Mode.REDRIVE
+    except (NotFound, StateUnreadable):
+        return False
 
 
 def draw_preview(console: Console, account: UndoAccount) -> None:
@@ -74,6 +85,10 @@ def draw_preview(console: Console, account: UndoAccount) -> None:
             ]
         )
     )
+    if account.is_of_redrive:
+        console.print(
+            "A redrive has published it: the dead letters that it closed stay closed. docs/dead-letters.md says more."
+        )
     if account.evidence is not None and account.evidence.changes:
         rows = [[change.field, change.objects] for change in account.evidence.changes[:_SHOWN]]
         console.print(table(["field", "objects"], rows, title="fields that change"))

@@ -3,7 +3,7 @@
 import pytest
 
 from sluice.cli.output import console
-from sluice.cli.undo import UndoAccount, draw_end
+from sluice.cli.undo import UndoAccount, draw_end, draw_preview
 from sluice.model.base import PublicationId, ReviewId, RunId
 from sluice.model.ledger import Publication
 from sluice.model.lifecycle import RunStatus, Verdict
@@ -42,3 +42,11 @@ def test_why_nothing_is_restored(objects: int, told: str, capsys: pytest.Capture
     )
     draw_end(console(stderr=False), account)
     assert capsys.readouterr().out.strip() == told
+
+
+@pytest.mark.parametrize("is_of_redrive", [True, False])
+def test_what_becomes_of_dead_letters_is_said_before(is_of_redrive: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    """They stay closed, though what a redrive has published is taken back."""
+    account = UndoAccount(UNDONE, a_run(mode=Mode.ROLLBACK, undoes=UNDONE.id), None, None, [], None, is_of_redrive)
+    draw_preview(console(stderr=False), account)
+    assert ("dead letters that it closed stay closed" in capsys.readouterr().out) is is_of_redrive
