@@ -68,6 +68,17 @@ def versions(stall: Stall) -> dict[str, set[int]]:
     return {shard: set(made) for shard, made in found}
 
 
+def test_a_version_that_takes_in_nothing_has_made_nothing(stall: Stall) -> None:
+    """What it rejects is published as rejected, and is no part of what the publication has written."""
+    for key in MADE:
+        stall.shop.things[key] = [price(f"of {key}", 1, list_price="many")]
+    made = run(stall)
+    while made.status is RunStatus.WAITING:
+        made = stall.answer(made, Choice.APPROVE)
+    (publication,) = stall.publications()
+    assert (publication.counts[Outcome.REJECTED], publication.transformer_versions) == (len(MADE), (1,))
+
+
 def test_a_canary_makes_its_share_and_all_say_so(stall: Stall) -> None:
     """Shards, rows, events, the publication and the evidence of the review name the version; a second run has nothing to do."""
     first = run(stall)

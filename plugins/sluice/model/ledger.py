@@ -85,7 +85,7 @@ class Publication(Frozen):
     undoes: PublicationId | None = Field(default=None, description="the publication it took back")
     rolled_back_by: PublicationId | None = Field(default=None, description="the publication that took it back")
     transformer_versions: tuple[int, ...] = Field(
-        default=(), description="by which what it wrote was made; none: an older release wrote it"
+        default=(), description="by which what it wrote was made; none: it wrote nothing, or an older release did"
     )
     applied_at: datetime
 

@@ -119,7 +119,10 @@ insert into sluice_ledger.publication (
     sync, review, run, counts, approved_by, undoes, undo_key, undo_sha256, transformer_versions, applied_at
 )
 values (%(sync)s, %(review)s, %(run)s, %(counts)s, %(approved_by)s, %(undoes)s, %(undo_key)s, %(undo_sha256)s,
-    array(select distinct coalesce(transformer_version, %(transformer_version)s) as version from approved order by version),
+    array(
+        select distinct coalesce(transformer_version, %(transformer_version)s) as version from approved
+        where outcome in ('created', 'changed', 'deleted', 'reappeared', 'rolled-back') order by version
+    ),
     greatest(
         clock_timestamp(),
         (
