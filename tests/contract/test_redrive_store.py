@@ -54,7 +54,7 @@ def many(number: int, artifact: str = "raw-0") -> list[Reject]:
 
 def keys(stores: Stores) -> list[str | None]:
     """Return the objects with an open letter."""
-    return sorted(str(letter.reject.key) for letter in stores.dead_letters.open_for("hotels", 99))
+    return sorted(str(letter.reject.key) for letter in stores.letter_desk.selected("hotels", Redrive(), 99))
 
 
 def test_beyond_its_bound_a_cause_is_counted(stores: Stores, run: Run, paris: Shard) -> None:
@@ -140,7 +140,7 @@ def test_bytes_tell_objects_without_a_key_apart(stores: Stores, run: Run, paris:
     stores.dead_letters.record(run, paris, [hashed(None, raw="a"), hashed(None, 1, raw="b")], "rejects-0")
     again = later(stores)
     stores.dead_letters.record(again, claimed(stores, again), [hashed(None, 7, raw="a", artifact="raw-1")], "rejects-1")
-    found = {letter.reject.raw_hash: letter for letter in stores.dead_letters.open_for("hotels", 9)}
+    found = {letter.reject.raw_hash: letter for letter in stores.letter_desk.selected("hotels", Redrive(), 9)}
     assert {raw: (letter.attempts, letter.run) for raw, letter in found.items()} == {
         "a" * 32: (2, again.id),
         "b" * 32: (1, run.id),
@@ -154,7 +154,7 @@ def test_the_same_bytes_under_another_version_are_one_more_attempt(stores: Store
     other = later(stores, transformer_version=2)
     worse = hashed("h1").model_copy(update={"message": "name: missing"})
     stores.dead_letters.record(other, claimed(stores, other), [worse], "rejects-1")
-    (letter,) = stores.dead_letters.open_for("hotels", 9)
+    (letter,) = stores.letter_desk.selected("hotels", Redrive(), 9)
     assert (letter.attempts, letter.transformer_version, letter.reject.message) == (2, 2, "name: missing")
 
 
@@ -165,7 +165,7 @@ def test_what_was_discarded_stays_so_with_the_same_bytes(stores: Stores, run: Ru
     again = later(stores)
     shard = claimed(stores, again)
     stores.dead_letters.record(again, shard, [hashed("h1", 5), hashed(None, 6, "b")], "rejects-1")
-    assert stores.dead_letters.open_for("hotels", 9) == []
+    assert stores.letter_desk.selected("hotels", Redrive(), 9) == []
     given_up = stores.letter_desk.of_object("hotels", ObjectKey("h1"), 9)
     assert [(x.status, x.attempts, x.ended_by, x.reason) for x in given_up] == [
         (DeadLetterStatus.DISCARDED, 2, "ada", "closed for good")
@@ -229,7 +229,7 @@ def test_what_a_redrive_takes_up_and_does_not_reject_is_closed(stores: Stores, r
     stores.dead_letters.record(redriving, shard, [hashed("wrong", 9, "c", "raw-1")], "rejects-1")
     assert stores.redrives.close(redriving, [ShardKey("rome")], [], []) == 0
     assert stores.redrives.close(redriving, [PARIS], [ObjectKey("right")], []) == 2
-    (left,) = stores.dead_letters.open_for("hotels", 9)
+    (left,) = stores.letter_desk.selected("hotels", Redrive(), 9)
     assert (left.id, left.reject.key, left.attempts, left.redriven_by) == (found[ObjectKey("wrong")].id, "wrong", 2, ())
     assert stores.dead_letters.rest("hotels")[0].lines == ((4, 5),)
     closed = stores.letter_desk.get(found[ObjectKey("right")].id)
@@ -247,7 +247,7 @@ def test_letters_of_the_same_bytes_become_one(stores: Stores, run: Run, paris: S
     assert {(x.reject.key, x.delivered_at) for x in stores.redrives.taken(redriving.id)} == {(None, run.created_at)}
     stores.dead_letters.record(redriving, shard, [hashed(None, 5, "f", "raw-1")], "rejects-1")
     assert stores.redrives.close(redriving, [PARIS], [], []) == 1
-    (left,) = stores.dead_letters.open_for("hotels", 9)
+    (left,) = stores.letter_desk.selected("hotels", Redrive(), 9)
     assert (left.id, left.attempts, left.reject.address.artifact) == (found[0].id, 2, "raw-1")
     assert stores.letter_desk.get(found[1].id).reason == "another letter is of the same bytes"
 
@@ -313,7 +313,7 @@ def test_older_bytes_take_no_letter_from_newer_ones(stores: Stores, run: Run, pa
     newer = later(stores, created_at=run.created_at + MINUTE)
     stores.dead_letters.record(newer, claimed(stores, newer), [hashed("h1", 1, "b", "raw-2")], "rejects-2")
     stores.dead_letters.record(run, paris, [hashed("h1"), hashed("h2", 2)], "rejects-0")
-    found = {letter.reject.key: letter for letter in stores.dead_letters.open_for("hotels", 9)}
+    found = {letter.reject.key: letter for letter in stores.letter_desk.selected("hotels", Redrive(), 9)}
     assert (found[ObjectKey("h1")].run, found[ObjectKey("h1")].attempts) == (newer.id, 1)
     assert (found[ObjectKey("h1")].reject.raw_hash, sorted(map(str, found))) == ("b" * 32, ["h1", "h2"])
 
@@ -344,7 +344,7 @@ def test_a_redrive_in_vain_leaves_what_came_meanwhile(stores: Stores, run: Run, 
     stores.letter_desk.discard("hotels", Redrive(letters=(found[None],)), "ada", "gone")
     in_vain = [hashed(key, place, artifact="raw-1") for place, key in enumerate(("again", "right", None))]
     stores.dead_letters.record(redriving, shard, in_vain, "rejects-1")
-    (left,) = stores.dead_letters.open_for("hotels", 9)
+    (left,) = stores.letter_desk.selected("hotels", Redrive(), 9)
     assert (left.id, left.run, left.attempts) == (found[ObjectKey("again")], daily.id, 2)
     assert left.reject == hashed("again", 1, "b", "raw-2")
 
@@ -352,7 +352,7 @@ def test_a_redrive_in_vain_leaves_what_came_meanwhile(stores: Stores, run: Run, 
 def test_who_has_lost_the_shard_takes_up_nothing(stores: Stores, run: Run, paris: Shard) -> None:
     """Its successor does."""
     stores.dead_letters.record(run, paris, [a_reject("h1")], "rejects-0")
-    (letter,) = stores.dead_letters.open_for("hotels", 9)
+    (letter,) = stores.letter_desk.selected("hotels", Redrive(), 9)
     stores.shards.claim(run.id, PARIS)
     with pytest.raises(Fenced):
         stores.redrives.take_up(paris, {letter.id: "0" * 32})

@@ -7,7 +7,7 @@ import pytest
 from sluice.model.artifact import ArtifactKind
 from sluice.model.base import ObjectKey, RunId, ShardKey
 from sluice.model.lifecycle import ShardStatus, Step
-from sluice.model.run import Mode, Run, Window
+from sluice.model.run import Mode, Redrive, Run, Window
 from tests.contract.conftest import Stores
 from tests.support.nouns import MINUTE, NOW, POLICY, a_pointer, a_reject, a_run, plans
 
@@ -93,7 +93,7 @@ def test_only_its_own_dead_letters_are_closed(stores: Stores, changes: dict[str,
     stores.dead_letters.record(younger, shard, [a_reject("h2", artifact="raw-9")], "rejects-0")
     run = replaying(stores, **changes)
     assert stores.dead_letters.close(run, [ObjectKey("h1"), ObjectKey("h2")]) == 1
-    (left,) = stores.dead_letters.open_for("hotels", 9)
+    (left,) = stores.letter_desk.selected("hotels", Redrive(), 9)
     assert left.reject.key == "h2"
 
 

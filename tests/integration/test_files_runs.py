@@ -16,7 +16,7 @@ from sluice.adapters.postgres import conninfo
 from sluice.cli.local.s3 import S3Server
 from sluice.flow.inline import run_inline
 from sluice.model.lifecycle import RunStatus
-from sluice.model.run import Mode, Origin, Run, RunRequest
+from sluice.model.run import Mode, Origin, Redrive, Run, RunRequest
 from sluice.ports import ConnectionInfo, Services
 from sluice.settings import Settings
 from sluice.wiring import open_services
@@ -144,7 +144,7 @@ def test_a_damaged_line_is_a_dead_letter_and_nothing_else(here: Depot) -> None:
     here.server.files["/b.jsonl"] = lines(4) + b'{"id": 5, "name": "\xff"}\n' + b'{"id": 6, "name": NaN}\n' + lines(7)
     here.run(Mode.FULL)
     assert here.table() == dict.fromkeys((1, 3, 4, 7), "inn")
-    letters = here.services.dead_letters.open_for("hotels", 10)
+    letters = here.services.letter_desk.selected("hotels", Redrive(), 10)
     assert len(letters) == 3
     assert any("cut" in letter.reject.message for letter in letters)
 

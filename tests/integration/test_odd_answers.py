@@ -15,7 +15,7 @@ from sluice.adapters.metrics import LoggedMetrics
 from sluice.adapters.postgres import conninfo
 from sluice.flow.inline import run_inline
 from sluice.model.lifecycle import RunStatus
-from sluice.model.run import Mode, Origin, Run, RunRequest
+from sluice.model.run import Mode, Origin, Redrive, Run, RunRequest
 from sluice.ports import ConnectionInfo, Services
 from sluice.settings import Settings
 from sluice.wiring import open_services
@@ -62,7 +62,7 @@ class Sync:
 
     def dead_letters(self) -> list[str]:
         """Return the error of each object that could not be taken in."""
-        return [letter.reject.error for letter in self.services.dead_letters.open_for("places", 100)]
+        return [letter.reject.error for letter in self.services.letter_desk.selected("places", Redrive(), 100)]
 
     def table(self) -> dict[str, str]:
         """Return what the table holds."""

@@ -79,7 +79,7 @@ def test_objects_that_do_not_meet_an_expectation_are_rejected_and_no_others(stal
     assert stall.publications()[-1].counts == {Outcome.CREATED: 2, Outcome.REJECTED: 1}
     diff = pq.read_table(pa.BufferReader(stall.services.artifacts.get(stall.review_of(run).diff)))
     assert diff[rows.TRANSFORMER_VERSION].to_pylist() == [1, 1, 1]
-    (letter,) = stall.services.dead_letters.open_for("prices", 10)
+    (letter,) = stall.services.letter_desk.selected("prices", Redrive(), 10)
     assert (letter.reject.key, letter.reject.error, letter.reject.field) == ("b", "expectation", "price")
     assert letter.reject.message == "'99.00' does not meet expect_column_values_to_be_between(price) of suite prices"
     assert letter.reject.address.index == 1
@@ -91,14 +91,14 @@ def test_objects_that_do_not_meet_an_expectation_are_rejected_and_no_others(stal
     run = stall.bring([price("a", 70, 2), price("b", 99), price("c", 3), price("d", 4)])
     assert stall.prices() == {"a": 1.0, "c": 3.0, "d": 4.0}
     assert results_of(stall, run)[0].rejected == 2
-    assert {letter.reject.key: letter.attempts for letter in stall.services.dead_letters.open_for("prices", 10)} == {
+    assert {letter.reject.key: letter.attempts for letter in stall.services.letter_desk.selected("prices", Redrive(), 10)} == {
         "a": 1,
         "b": 2,
     }
 
     stall.bring([price("a", 7, 3), price("b", 9, 2), price("c", 3), price("d", 4)])
     assert stall.prices() == {"a": 7.0, "b": 9.0, "c": 3.0, "d": 4.0}
-    assert stall.services.dead_letters.open_for("prices", 10) == []
+    assert stall.services.letter_desk.selected("prices", Redrive(), 10) == []
 
 
 def test_a_rejected_object_is_redriven_through_the_same_suite(stall_with: Open, tmp_path: Path) -> None:
@@ -111,11 +111,11 @@ def test_a_rejected_object_is_redriven_through_the_same_suite(stall_with: Open, 
         return run_inline(stall.services, RunRequest(sync="prices", mode=Mode.REDRIVE, redrives=redrive, origin=Origin()))
 
     assert results_of(stall, redriven())[0].rejected == 1
-    assert [letter.attempts for letter in stall.services.dead_letters.open_for("prices", 10)] == [2]
+    assert [letter.attempts for letter in stall.services.letter_desk.selected("prices", Redrive(), 10)] == [2]
     suite_of(tmp_path, {**AFFORDABLE, "kwargs": {"column": "price", "max_value": 100}})
     assert redriven().status is RunStatus.SUCCEEDED
     assert stall.prices() == {"a": 1.0, "b": 99.0}
-    assert stall.services.dead_letters.open_for("prices", 10) == []
+    assert stall.services.letter_desk.selected("prices", Redrive(), 10) == []
 
 
 def test_rows_that_offend_already_are_counted_and_left_alone(stall_with: Open) -> None:

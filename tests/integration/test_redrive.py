@@ -75,7 +75,7 @@ def redrive(stall: Stall, *letters: int, cause: str | None = None, **changes: An
 
 def letters(stall: Stall) -> list[DeadLetter]:
     """The open letters, the newest first."""
-    return stall.services.dead_letters.open_for("prices", 99)
+    return stall.services.letter_desk.selected("prices", Redrive(), 99)
 
 
 def standing(stall: Stall) -> list[tuple[Any, ...]]:

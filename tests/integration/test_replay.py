@@ -18,7 +18,7 @@ from sluice.model.base import RunId, ShardKey
 from sluice.model.ledger import Outcome
 from sluice.model.lifecycle import RunStatus, ShardStatus, Verdict
 from sluice.model.review import Choice
-from sluice.model.run import Mode, Origin, Run, RunRequest, Window
+from sluice.model.run import Mode, Origin, Redrive, Run, RunRequest, Window
 from sluice.ports import ConnectionInfo
 from sluice.upkeep.collection import collect
 from tests.support.stall import SYNC, Stall, hours, open_stall, price
@@ -171,10 +171,10 @@ def test_dead_letters_of_what_comes_right_are_closed(stall: Stall, edit: Any) ->
     edit(fields=[*SYNC["fields"], {**needed, "path": "remark"}])
     first = stall.bring([price("a", 1, note="fine", remark="fine"), price("b", 2, note="poor")])
     stall.answer(first, Choice.APPROVE)
-    assert [letter.reject.key for letter in stall.services.dead_letters.open_for("prices", 9)] == ["b"]
+    assert [letter.reject.key for letter in stall.services.letter_desk.selected("prices", Redrive(), 9)] == ["b"]
     edit(fields=[*SYNC["fields"], needed])
     replay(stall, first)
-    assert (notes(stall), stall.services.dead_letters.open_for("prices", 9)) == ([("a", "fine"), ("b", "poor")], [])
+    assert (notes(stall), stall.services.letter_desk.selected("prices", Redrive(), 9)) == ([("a", "fine"), ("b", "poor")], [])
 
 
 def of_window(stall: Stall, first: Run, last: Run, **changes: Any) -> Run:

@@ -75,7 +75,6 @@ ASKED: dict[str, Asked] = {
     "PostgresCallStore.prepare": Asked(([CALL], a_run(), MINUTE), NotFound),
     "PostgresDeadLetterStore.close": Asked((a_run(), [ObjectKey("h1")]), NotFound),
     "PostgresDeadLetterStore.close_absent": Asked((a_run(),), NotFound),
-    "PostgresDeadLetterStore.open_for": Asked(("hotels", 9), []),
     "PostgresDeadLetterStore.open_keys": Asked(("hotels",), set()),
     "PostgresDeadLetterStore.record": Asked((a_run(), SHARD, [a_reject("h1")], "rejects-0"), NotFound),
     "PostgresDeadLetterStore.rest": Asked(("hotels",), []),

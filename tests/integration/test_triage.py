@@ -50,13 +50,13 @@ def test_a_proposal_is_tried_changes_nothing_and_mends_once_it_is_declared(stall
     (weighed,) = group.proposals
     assert (weighed.takes_in, weighed.of, weighed.refused) == (2, 3, None)
     assert stall.prices() == {"a": 1.0}
-    assert len(stall.services.dead_letters.open_for("prices", 9)) == 3
+    assert len(stall.services.letter_desk.selected("prices", Redrive(), 9)) == 3
 
     edit(tmp_path, fields=[*SYNC["fields"], {**BOARD, **weighed.proposal.changes}])
     request = {"sync": "prices", "mode": Mode.REDRIVE, "redrives": Redrive(cause="unmapped:board"), "origin": Origin()}
     run_inline(stall.services, RunRequest.model_validate(request))
     assert stall.prices() == {"a": 1.0, "b": 1.0, "c": 1.0}
-    assert [letter.reject.key for letter in stall.services.dead_letters.open_for("prices", 9)] == ["d"]
+    assert [letter.reject.key for letter in stall.services.letter_desk.selected("prices", Redrive(), 9)] == ["d"]
 
 
 def test_a_team_s_own_triage(stall: Stall, tmp_path: Path) -> None:

@@ -44,9 +44,6 @@ class DeadLetterStore(Protocol):
         What is seen wrong and is `standing` in a discarded rest, with the same bytes, is discarded where it was seen.
         """
 
-    def open_for(self, sync: str, limit: int) -> list[DeadLetter]:
-        """Return open dead letters, newest first."""
-
 
 class RedriveStore(Protocol):
     """What redrives take up of the open dead letters, and what becomes of it. Each write is `Fenced` on an older token."""

@@ -88,12 +88,6 @@ class MemoryDeadLetterStore:
             elif sighting.line is not None and (rest.status is DeadLetterStatus.OPEN or sighting.raw_hash == stand.raw_hash):
                 self._take_back(run, sighting)
 
-    def open_for(self, sync: str, limit: int) -> list[DeadLetter]:
-        """Return open dead letters, newest first."""
-        with self._memory.lock:
-            found = [letter for letter in self._memory.dead_letters if _is_open(letter, sync)]
-        return sorted(found, key=lambda letter: (letter.last_seen, letter.id), reverse=True)[:limit]
-
     def _count_again(self, run: Run, shard: Shard, reject: Reject) -> bool:
         """Count another delivery of an object that has a letter; False if it has none."""
         index = self._index(run.sync, reject)

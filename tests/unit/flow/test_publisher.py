@@ -17,7 +17,7 @@ from sluice.model.artifact import ArtifactKind
 from sluice.model.base import ObjectKey, Token
 from sluice.model.ledger import Outcome
 from sluice.model.lifecycle import APPROVALS, RunEvent, RunStatus, Step, Verdict
-from sluice.model.run import Mode
+from sluice.model.run import Mode, Redrive
 from tests.support.nouns import a_decision, a_reject
 from tests.unit.fakes.ledger import MemoryLedger
 from tests.unit.fakes.target import MemoryPublishing, MemoryTarget
@@ -234,7 +234,7 @@ def test_a_publication_of_another_request_is_only_a_queue() -> None:
     assert [entry["event"] for entry in logs].count(log_events.FENCE_RAISED) == 1
     assert target.fence == memory.runs[RUN].token
     assert set(bench.marks()) == {NORTH, SOUTH}
-    assert bench.services.dead_letters.open_for("hotels", 1) == []
+    assert bench.services.letter_desk.selected("hotels", Redrive(), 1) == []
 
 
 def test_a_worker_who_lost_his_run_gets_no_newer_token() -> None:

@@ -217,11 +217,6 @@ where rest.sync = %(sync)s and rest.status = 'open' and rest.seen_at < %(began)s
         where artifact.key = rest.artifact and artifact.run = %(run)s and artifact.kind = 'rejects'
     )
 
--- name: open_for
--- Open dead letters of a sync, newest first.
-select * from sluice_state.dead_letter
-where sync = %(sync)s and status = 'open' order by last_seen desc, id desc limit %(limit)s
-
 -- name: open_keys
 -- The objects that have an open letter.
 select object_key from sluice_state.dead_letter where sync = %(sync)s and status = 'open' and object_key is not null

@@ -14,10 +14,10 @@ from sluice.adapters.postgres import Transactions
 from sluice.adapters.queries import Queries
 from sluice.adapters.state import flights
 from sluice.adapters.state.columns import storable
-from sluice.adapters.state.letter_rows import dead_letter_from_row, hash_bytes, rest_from_row
+from sluice.adapters.state.letter_rows import hash_bytes, rest_from_row
 from sluice.adapters.state.run_rows import donors_of
 from sluice.model.base import ObjectKey
-from sluice.model.reject import DeadLetter, DeadLetterRest, Reject, Sighting, Standing
+from sluice.model.reject import DeadLetterRest, Reject, Sighting, Standing
 from sluice.model.run import Mode, Run
 from sluice.model.shard import Shard
 
@@ -119,12 +119,6 @@ class PostgresDeadLetterStore:
                 connection.execute(_SQL[query], facts)
             for query in ("take_back", "give_up_again", "take_back_lines"):
                 connection.execute(_SQL[query], facts)
-
-    def open_for(self, sync: str, limit: int) -> list[DeadLetter]:
-        """Return open dead letters, newest first."""
-        with self._database.transaction() as connection:
-            rows = connection.execute(_SQL["open_for"], {"sync": sync, "limit": limit})
-            return [dead_letter_from_row(row) for row in rows]
 
 
 def _delivered_at(connection: Connection, run: Run) -> datetime:
