@@ -8,7 +8,7 @@ from sluice.errors import Fenced, NotFound
 from sluice.model.artifact import ArtifactKind
 from sluice.model.base import ObjectKey, ShardKey
 from sluice.model.lifecycle import Step
-from sluice.model.reject import Cause, DeadLetterStatus, RawAddress, Reject, Sighting, Standing
+from sluice.model.reject import Cause, Counted, DeadLetterStatus, RawAddress, Reject, Seen
 from sluice.model.run import Mode, Redrive, Run, Window
 from sluice.model.shard import Shard
 from tests.contract.conftest import MOST_LETTERS, Stores
@@ -63,7 +63,7 @@ def test_beyond_its_bound_a_cause_is_counted(stores: Stores, run: Run, paris: Sh
     for _ in range(2):
         stores.dead_letters.record(run, paris, [*many(5), other], "rejects-0")
         assert keys(stores) == ["h0", "h1", "h2", "x"]
-        (rest,) = stores.dead_letters.rest("hotels")
+        (rest,) = stores.dead_letters.lines("hotels")
         assert (rest.cause, rest.objects, rest.lines) == (STARS, 2, ((MOST_LETTERS, 5),))
         assert (rest.artifact, rest.raw_artifact, rest.run, rest.shard) == ("rejects-0", "raw-0", run.id, PARIS)
     groups = stores.letter_desk.groups("hotels")
@@ -74,31 +74,31 @@ def test_beyond_its_bound_a_cause_is_counted(stores: Stores, run: Run, paris: Sh
     assert stores.letter_desk.groups("rates") == []
 
 
-def standing(stores: Stores, number: int, rejects: Sequence[Reject]) -> list[Standing]:
+def counted(stores: Stores, number: int, rejects: Sequence[Reject]) -> list[Counted]:
     """Return where objects of the rest stand."""
-    rest = stores.dead_letters.rest("hotels")[number]
+    rest = stores.dead_letters.lines("hotels")[number]
     lines = [line for start, end in rest.lines for line in range(start, end)]
-    return [Standing(rest.id, line, rejects[line].identity, rejects[line].raw_hash) for line in lines]
+    return [Counted(rest.id, line, rejects[line].identity, rejects[line].raw_hash) for line in lines]
 
 
 def test_what_comes_again_leaves_the_rest(stores: Stores, run: Run, paris: Shard) -> None:
     """Right or wrong; once all have, nothing is left of it. Telling it twice changes nothing."""
     stores.dead_letters.record(run, paris, many(6), "rejects-0")
-    stands = standing(stores, 0, many(6))
+    stands = counted(stores, 0, many(6))
     run = stores.runs.enter(run.id, Step.PUBLISH, MINUTE)
     for _ in range(2):
-        stores.dead_letters.settle(run, [Sighting("key h4"), Sighting("key h0"), Sighting("key z")], stands)
-        assert stores.dead_letters.rest("hotels")[0].lines == ((3, 4), (5, 6))
-    stores.dead_letters.settle(run, [Sighting("key h3"), Sighting("key h5")], stands)
-    assert stores.dead_letters.rest("hotels") == []
+        stores.dead_letters.settle(run, [Seen("key h4"), Seen("key h0"), Seen("key z")], stands)
+        assert stores.dead_letters.lines("hotels")[0].lines == ((3, 4), (5, 6))
+    stores.dead_letters.settle(run, [Seen("key h3"), Seen("key h5")], stands)
+    assert stores.dead_letters.lines("hotels") == []
 
 
 def test_a_replay_takes_out_of_the_rest_what_is_its_own(stores: Stores, run: Run, paris: Shard) -> None:
     """Its data may be old."""
     stores.dead_letters.record(run, paris, many(4), "rejects-0")
     replay = later(stores, mode=Mode.REPLAY, replays="somebody")
-    stores.dead_letters.settle(replay, [Sighting("key h3")], standing(stores, 0, many(4)))
-    assert len(stores.dead_letters.rest("hotels")) == 1
+    stores.dead_letters.settle(replay, [Seen("key h3")], counted(stores, 0, many(4)))
+    assert len(stores.dead_letters.lines("hotels")) == 1
 
 
 def test_who_has_lost_the_run_settles_nothing(stores: Stores, run: Run, paris: Shard) -> None:
@@ -106,13 +106,13 @@ def test_who_has_lost_the_run_settles_nothing(stores: Stores, run: Run, paris: S
     stores.dead_letters.record(run, paris, many(4), "rejects-0")
     stores.runs.enter(run.id, Step.PUBLISH, MINUTE)
     for write in (
-        lambda: stores.dead_letters.settle(run, [Sighting("key h3")], standing(stores, 0, many(4))),
+        lambda: stores.dead_letters.settle(run, [Seen("key h3")], counted(stores, 0, many(4))),
         lambda: stores.dead_letters.close_absent(run),
         lambda: stores.redrives.close(run, [PARIS], [], []),
     ):
         with pytest.raises(Fenced):
             write()
-    assert stores.dead_letters.rest("hotels")[0].objects == 1
+    assert stores.dead_letters.lines("hotels")[0].objects == 1
 
 
 def test_what_a_run_that_saw_all_has_not_met_is_closed(stores: Stores, run: Run, paris: Shard) -> None:
@@ -126,7 +126,10 @@ def test_what_a_run_that_saw_all_has_not_met_is_closed(stores: Stores, run: Run,
     for pointer in (raw, rejects):
         stores.pointers.add(pointer.model_copy(update={"ref": pointer.ref.model_copy(update={"run": whole.id})}))
     assert stores.dead_letters.close_absent(whole) == 3
-    assert (keys(stores), [rest.artifact for rest in stores.dead_letters.rest("hotels")]) == (["m0", "m1", "m2"], [rejects.key])
+    assert (keys(stores), [rest.artifact for rest in stores.dead_letters.lines("hotels")]) == (
+        ["m0", "m1", "m2"],
+        [rejects.key],
+    )
     closed = stores.letter_desk.of_object("hotels", ObjectKey("h0"), 9)[0]
     assert (closed.status, closed.ended_by, closed.reason) == (
         DeadLetterStatus.CLOSED,
@@ -183,10 +186,10 @@ def test_what_was_discarded_of_the_rest_stays_so_too(stores: Stores, run: Run, p
     second = [hashed(f"h{place}", place, f"{place % 5:x}", "raw-1") for place in range(6)]
     stores.dead_letters.record(again, claimed(stores, again), [second[3], second[5], *second], "rejects-1")
     rejects = [second[3], second[5], *second]
-    seen = [Sighting(r.identity, r.raw_hash, "rejects-1", line, r.address) for line, r in enumerate(rejects)]
-    stores.dead_letters.settle(stores.runs.enter(again.id, Step.REVIEW, MINUTE), seen, standing(stores, 0, first))
+    seen = [Seen(r.identity, r.raw_hash, "rejects-1", line, r.address) for line, r in enumerate(rejects)]
+    stores.dead_letters.settle(stores.runs.enter(again.id, Step.REVIEW, MINUTE), seen, counted(stores, 0, first))
     assert keys(stores) == ["h5"]
-    assert [rest.status for rest in stores.dead_letters.rest("hotels")] == [DeadLetterStatus.DISCARDED]
+    assert [rest.status for rest in stores.dead_letters.lines("hotels")] == [DeadLetterStatus.DISCARDED]
 
 
 def test_selected_letters_by_shard_in_the_order_of_their_bytes(stores: Stores, run: Run, paris: Shard) -> None:
@@ -200,9 +203,9 @@ def test_selected_letters_by_shard_in_the_order_of_their_bytes(stores: Stores, r
     behind = stores.redrives.letters(redriving, PARIS, found[0].reject.address, 1)
     assert [letter.reject.key for letter in behind] == ["b"]
     assert stores.redrives.letters(redriving, ShardKey("rome"), None, 9) == []
-    (rest,) = stores.redrives.rest(redriving, PARIS, 0)
+    (rest,) = stores.redrives.lines(redriving, PARIS, 0)
     assert rest.objects == 4
-    assert stores.redrives.rest(redriving, PARIS, rest.id) == []
+    assert stores.redrives.lines(redriving, PARIS, rest.id) == []
     chosen = Redrive(letters=(found[1].id,))
     assert stores.redrives.shards("hotels", chosen) == {PARIS: 1}
     assert [letter.reject.key for letter in stores.letter_desk.selected("hotels", chosen, 9)] == ["b"]
@@ -220,8 +223,8 @@ def test_what_a_redrive_takes_up_and_does_not_reject_is_closed(stores: Stores, r
     shard = claimed(stores, redriving)
     found = {letter.reject.key: letter for letter in stores.redrives.letters(redriving, PARIS, None, 9)}
     stores.redrives.take_up(shard, {letter.id: letter.reject.raw_hash or "f" * 32 for letter in found.values()})
-    (rest,) = stores.redrives.rest(redriving, PARIS, 0)
-    stores.redrives.take_up_rest(shard, rest.id, [3, 5])
+    (rest,) = stores.redrives.lines(redriving, PARIS, 0)
+    stores.redrives.take_up_lines(shard, rest.id, [3, 5])
     taken = stores.redrives.taken(redriving.id)
     assert {letter.reject.key: letter.delivered_at for letter in taken} == dict.fromkeys(
         ("right", "wrong", None), run.created_at
@@ -231,7 +234,7 @@ def test_what_a_redrive_takes_up_and_does_not_reject_is_closed(stores: Stores, r
     assert stores.redrives.close(redriving, [PARIS], [ObjectKey("right")], []) == 2
     (left,) = stores.letter_desk.selected("hotels", Redrive(), 9)
     assert (left.id, left.reject.key, left.attempts, left.redriven_by) == (found[ObjectKey("wrong")].id, "wrong", 2, ())
-    assert stores.dead_letters.rest("hotels")[0].lines == ((4, 5),)
+    assert stores.dead_letters.lines("hotels")[0].lines == ((4, 5),)
     closed = stores.letter_desk.get(found[ObjectKey("right")].id)
     assert (closed.ended_by, closed.reason) == (redriving.id, "a later delivery of it was published")
 
@@ -270,21 +273,21 @@ def test_each_redrive_has_what_it_has_taken_up(stores: Stores, run: Run, paris: 
     stores.dead_letters.record(run, paris, rejects, "rejects-0")
     runs = [later(stores, f"run-{number}", mode=Mode.REDRIVE, redrives=ALL) for number in (2, 3)]
     shards = [claimed(stores, redriving) for redriving in runs]
-    (rest,) = stores.dead_letters.rest("hotels")
+    (rest,) = stores.dead_letters.lines("hotels")
     for redriving, shard, lines in zip(runs, shards, ([3, 5], [4]), strict=True):
         found = stores.redrives.letters(redriving, PARIS, None, 9)
         stores.redrives.take_up(shard, {letter.id: letter.reject.raw_hash or "" for letter in found})
-        stores.redrives.take_up_rest(shard, rest.id, lines)
-    assert [stores.redrives.rest(one, PARIS, 0)[0].taken for one in runs] == [((3, 4), (5, 6)), ((4, 5),)]
+        stores.redrives.take_up_lines(shard, rest.id, lines)
+    assert [stores.redrives.lines(one, PARIS, 0)[0].taken for one in runs] == [((3, 4), (5, 6)), ((4, 5),)]
     stores.dead_letters.record(runs[1], shards[1], [hashed("h1", 8, "1", "raw-1")], "rejects-1")
     assert {letter.redriven_by for letter in stores.letter_desk.selected("hotels", ALL, 9)} == {
         ("run-2", "run-3"),
         ("run-2",),
     }
     assert stores.redrives.close(runs[0], [PARIS], [], []) == 3
-    assert stores.dead_letters.rest("hotels")[0].lines == ((4, 5),)
+    assert stores.dead_letters.lines("hotels")[0].lines == ((4, 5),)
     assert stores.redrives.close(runs[1], [PARIS], [], []) == 0
-    assert stores.dead_letters.rest("hotels") == []
+    assert stores.dead_letters.lines("hotels") == []
 
 
 def ended(stores: Stores, redriving: Run) -> list[str | None]:

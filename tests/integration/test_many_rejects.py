@@ -76,7 +76,7 @@ def test_figures_a_sample_and_artifacts(places: Places) -> None:
     assert redriven(places).status is RunStatus.SUCCEEDED
     assert counted(places) == (0, 0)
     assert places.sql("select count(*) from places") == [(MANY,)]
-    assert places.sql("select count(*) from sluice_state.dead_letter_rest") == [(0,)]
+    assert places.sql("select count(*) from sluice_state.dead_letter_lines") == [(0,)]
 
 
 def page_of(numbers: range) -> bytes:

@@ -133,7 +133,7 @@ def test_older_bytes_of_a_replay_count_nothing_twice(stall: Stall, state: Databa
     bound_letters(stall, state, most)
     facts = {"sync": "prices", "mode": Mode.REPLAY, "replays": first.id, "origin": Origin()}
     assert run_inline(stall.services, RunRequest.model_validate(facts)).status is RunStatus.SUCCEEDED
-    assert [rest.run for rest in stall.services.dead_letters.rest("prices")] == [newest.id]
+    assert [rest.run for rest in stall.services.dead_letters.lines("prices")] == [newest.id]
     assert counted(stall) == 1
     edit(**mended())
     redrive(stall)

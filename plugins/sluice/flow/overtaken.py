@@ -19,7 +19,7 @@ from sluice.mapping.places import Place, places_by_key
 from sluice.mapping.reject_lines import read
 from sluice.model.artifact import ArtifactKind
 from sluice.model.base import ObjectKey, RunId, ShardKey
-from sluice.model.reject import DeadLetter, DeadLetterRest, DeadLetterStatus
+from sluice.model.reject import DeadLetter, DeadLetterLines, DeadLetterStatus
 from sluice.model.run import Mode, Run
 from sluice.model.spec import SyncSpec
 from sluice.ports import Services
@@ -60,12 +60,12 @@ class _Taken:
     run: Run
     spec: SyncSpec
     letters: Sequence[DeadLetter] = ()
-    rest: Sequence[DeadLetterRest] = ()
+    rest: Sequence[DeadLetterLines] = ()
     admitted: dict[RunId, datetime | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.letters = self.services.redrives.taken(self.run.id)
-        self.rest = self.services.redrives.taken_rest(self.run.id)
+        self.rest = self.services.redrives.taken_lines(self.run.id)
 
     def overtaken(self, shards: Container[ShardKey]) -> dict[ObjectKey, str | None]:
         """Return the objects to be left alone, each with the hash of its bytes where these tell which letter it is of."""
@@ -136,7 +136,7 @@ class _Taken:
     def _sources(self, wanted: Container[str | None]) -> dict[str, _Source]:
         """Return what was taken up of some bytes: the newest of it, and whether any of it has ended."""
         found: dict[str, _Source] = {}
-        for raw_hash, source in (*self._of_letters(), *self._of_rest(wanted)):
+        for raw_hash, source in (*self._of_letters(), *self._of_lines(wanted)):
             if raw_hash in wanted:
                 held = found.get(raw_hash, source)
                 found[raw_hash] = _Source(max(held.delivered, source.delivered), held.has_ended or source.has_ended)
@@ -147,7 +147,7 @@ class _Taken:
             if letter.reject.raw_hash is not None:
                 yield letter.reject.raw_hash, _Source(letter.delivered_at, self._has_ended(letter))
 
-    def _of_rest(self, wanted: Container[str | None]) -> Iterator[tuple[str, _Source]]:
+    def _of_lines(self, wanted: Container[str | None]) -> Iterator[tuple[str, _Source]]:
         pointers = self.services.pointers.named(sorted({rest.artifact for rest in self.rest}))
         for rest in self.rest:
             try:

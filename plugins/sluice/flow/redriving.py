@@ -18,7 +18,7 @@ from sluice import log_events
 from sluice.errors import ArtifactCorrupt
 from sluice.mapping.reject_lines import bytes_hash, read
 from sluice.mapping.stored_records import RecordGone, StoredRecords
-from sluice.model.reject import DeadLetterRest, RawAddress, Reject
+from sluice.model.reject import DeadLetterLines, RawAddress, Reject
 from sluice.model.run import Run
 from sluice.model.shard import Shard
 from sluice.model.spec import SyncSpec
@@ -90,7 +90,7 @@ class LetterSource:
         if after is None:
             yield from self._of_letters(RawAddress.model_validate(known) if known else None)
             after = 0
-        yield from self._of_rest(int(str(after)), int(str(known.get("line", -1))))
+        yield from self._of_lines(int(str(after)), int(str(known.get("line", -1))))
 
     def _of_letters(self, after: RawAddress | None) -> Iterator[tuple[bytes, int | None, JsonValue]]:
         while letters := self._services.redrives.letters(self._run, self._shard.key, after, _RECORDS):
@@ -103,17 +103,17 @@ class LetterSource:
                     continue
                 yield record, letter.id, after.model_dump()
 
-    def _of_rest(self, first: int, done: int) -> Iterator[tuple[bytes, int | None, JsonValue]]:
+    def _of_lines(self, first: int, done: int) -> Iterator[tuple[bytes, int | None, JsonValue]]:
         """Yield what has no letter of its own, from behind line `done` of row `first` on."""
-        for rest in self._services.redrives.rest(self._run, self._shard.key, first - 1):
+        for rest in self._services.redrives.lines(self._run, self._shard.key, first - 1):
             behind = done if rest.id == first else -1
             found = self._found(rest, behind)
             before = [line for start, end in rest.taken for line in range(start, end) if line <= behind]
-            self._services.redrives.take_up_rest(self._shard, rest.id, [*before, *found])
+            self._services.redrives.take_up_lines(self._shard, rest.id, [*before, *found])
             for line, record in found.items():
                 yield record, None, {"rest": rest.id, "line": line}
 
-    def _found(self, rest: DeadLetterRest, behind: int) -> dict[int, bytes]:
+    def _found(self, rest: DeadLetterLines, behind: int) -> dict[int, bytes]:
         """Return the records of lines that can be had: no more than those of one chunk."""
         found: dict[int, bytes] = {}
         gone: dict[int, str] = {}
@@ -127,7 +127,7 @@ class LetterSource:
             _tell_gone([], len(gone), rest.raw_artifact, next(iter(gone.values())))
         return found
 
-    def _lines(self, rest: DeadLetterRest) -> Iterator[tuple[int, Reject]]:
+    def _lines(self, rest: DeadLetterLines) -> Iterator[tuple[int, Reject]]:
         pointer = self._services.pointers.named([rest.artifact]).get(rest.artifact)
         try:
             lines = self._services.artifacts.get(pointer) if pointer is not None else None

@@ -17,7 +17,7 @@ from sluice.mapping.columns import keys_of
 from sluice.mapping.reject_lines import read, written
 from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
 from sluice.model.base import ShardKey
-from sluice.model.reject import DeadLetterRest, RawAddress, Reject, Sighting, Standing, identity_of
+from sluice.model.reject import Counted, DeadLetterLines, RawAddress, Reject, Seen, identity_of
 from sluice.model.run import Mode, Run
 from sluice.model.shard import Shard
 from sluice.ports import Services
@@ -60,11 +60,11 @@ def rejects_of(services: Services, run: Run, shards: Container[ShardKey]) -> Ite
 def note_repeated(services: Services, run: Run, shards: Container[ShardKey], moved: Callable[[], None]) -> None:
     """Let objects that the run has rejected count where it has met them, and no more where they stood among the rest before."""
 
-    def seen() -> Iterator[Sighting]:
+    def seen() -> Iterator[Seen]:
         for pointer in own:
             with intact(services, pointer, run) as lines:
                 for line, reject in enumerate(read(lines)):
-                    seen_here = Sighting(reject.identity, reject.raw_hash, pointer.key, line, reject.address)
+                    seen_here = Seen(reject.identity, reject.raw_hash, pointer.key, line, reject.address)
                     yield seen_here
                     if run.mode is Mode.REDRIVE and reject.key is not None:
                         # It may be that nobody could name it before.
@@ -90,10 +90,10 @@ def close_letters(services: Services, run: Run, shards: Container[ShardKey], mov
                 services.dead_letters.close(run, sorted(right))
             moved()
 
-    def seen() -> Iterator[Sighting]:
+    def seen() -> Iterator[Seen]:
         for pointer in delivered:
             with intact(services, pointer, run) as rows:
-                yield from (Sighting(identity_of(key)) for key in keys_of(rows))
+                yield from (Seen(identity_of(key)) for key in keys_of(rows))
             moved()
 
     own = {pointer.key for pointer in rejects_artifacts(services, run.id, shards)}
@@ -103,19 +103,19 @@ def close_letters(services: Services, run: Run, shards: Container[ShardKey], mov
 def _settle(
     services: Services,
     run: Run,
-    seen: Callable[[], Iterator[Sighting]],
+    seen: Callable[[], Iterator[Seen]],
     own: Container[str],
     moved: Callable[[], None],
 ) -> None:
     """Hold what was seen against what stands in the artifacts of others; most syncs have nothing there."""
-    others = [rest for rest in services.dead_letters.rest(run.sync) if rest.artifact not in own]
+    others = [rest for rest in services.dead_letters.lines(run.sync) if rest.artifact not in own]
     if others:
-        services.dead_letters.settle(run, seen(), _standing(services, others, moved))
+        services.dead_letters.settle(run, seen(), _counted(services, others, moved))
 
 
-def _standing(services: Services, others: Sequence[DeadLetterRest], moved: Callable[[], None]) -> Iterator[Standing]:
+def _counted(services: Services, others: Sequence[DeadLetterLines], moved: Callable[[], None]) -> Iterator[Counted]:
     """Yield the objects that stand in the artifacts of others; those of a lost artifact stay where they are counted."""
-    by_artifact: Mapping[str, list[DeadLetterRest]] = defaultdict(list)
+    by_artifact: Mapping[str, list[DeadLetterLines]] = defaultdict(list)
     for rest in others:
         by_artifact[rest.artifact].append(rest)
     for artifact, pointer in services.pointers.named(list(by_artifact)).items():
@@ -127,5 +127,5 @@ def _standing(services: Services, others: Sequence[DeadLetterRest], moved: Calla
         for line, reject in enumerate(read(lines)):
             for rest in by_artifact[artifact]:
                 if rest.holds(line):
-                    yield Standing(rest.id, line, reject.identity, reject.raw_hash)
+                    yield Counted(rest.id, line, reject.identity, reject.raw_hash)
         moved()

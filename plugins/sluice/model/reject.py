@@ -94,7 +94,7 @@ class DeadLetter(Frozen):
     reason: str | None = Field(default=None, description="why it was discarded, or closed though the object is not right")
 
 
-class DeadLetterRest(Frozen):
+class DeadLetterLines(Frozen):
     """Objects of one cause that are too many for letters of their own: lines of a rejects artifact."""
 
     id: int
@@ -134,7 +134,7 @@ class DeadLetterGroup(Frozen):
     sample: str = Field(description="what is wrong with one of them")
 
 
-class Sighting(NamedTuple):
+class Seen(NamedTuple):
     """An object that came again, and where; without a place, it came right."""
 
     identity: str
@@ -145,11 +145,11 @@ class Sighting(NamedTuple):
     address: RawAddress | None = None
 
 
-class Standing(NamedTuple):
+class Counted(NamedTuple):
     """An object that stands among the rest of its cause."""
 
-    rest: int
-    """Whose line it is, by number."""
+    row: int
+    """Of which `DeadLetterLines` its line is, by number."""
     line: int
     identity: str
     raw_hash: str | None

@@ -62,7 +62,7 @@ TABLES: Final[dict[str, Kept]] = {
     "review": Kept(_TASK, "state_ttl", WriteMode.AT_CHECKPOINTS),
     "decision": Kept(_TASK, "state_ttl", WriteMode.AT_CHECKPOINTS),
     "dead_letter": Kept(_TASK, None, WriteMode.AT_CHECKPOINTS),
-    "dead_letter_rest": Kept(_TASK, None, WriteMode.AT_CHECKPOINTS),
+    "dead_letter_lines": Kept(_TASK, None, WriteMode.AT_CHECKPOINTS),
     "watermark": Kept(_TASK, None, WriteMode.AT_CHECKPOINTS),
     # Transitions note their events in their own transactions: those lose nothing, though they might.
     "event": Kept(_SESSION, "session_ttl", WriteMode.AT_CHECKPOINTS),

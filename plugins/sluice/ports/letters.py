@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from sluice.model.base import ObjectKey, RunId, ShardKey
-from sluice.model.reject import DeadLetter, DeadLetterGroup, DeadLetterRest, RawAddress, Reject, Sighting, Standing
+from sluice.model.reject import Counted, DeadLetter, DeadLetterGroup, DeadLetterLines, RawAddress, Reject, Seen
 from sluice.model.run import Redrive, Run
 from sluice.model.shard import Shard
 
@@ -35,13 +35,13 @@ class DeadLetterStore(Protocol):
     def close_absent(self, run: Run) -> int:
         """Close what was met before the run, which has seen all there is, and not in it; return how many letters there were."""
 
-    def rest(self, sync: str) -> list[DeadLetterRest]:
+    def lines(self, sync: str) -> list[DeadLetterLines]:
         """Return what has no letter of its own, what was discarded of it included, oldest first."""
 
-    def settle(self, run: Run, seen: Iterable[Sighting], standing: Iterable[Standing]) -> None:
+    def settle(self, run: Run, seen: Iterable[Seen], counted: Iterable[Counted]) -> None:
         """Take objects that were seen again out of the rest in which they stand; doing so again changes nothing.
 
-        What is seen wrong and is `standing` in a discarded rest, with the same bytes, is discarded where it was seen.
+        What is seen wrong and is `counted` in a discarded rest, with the same bytes, is discarded where it was seen.
         """
 
 
@@ -57,19 +57,19 @@ class RedriveStore(Protocol):
     def letters(self, run: Run, shard: ShardKey, after: RawAddress | None, limit: int) -> list[DeadLetter]:
         """Return the letters of a shard that the run is to take up, ordered by the address of their bytes, behind one."""
 
-    def rest(self, run: Run, shard: ShardKey, after: int) -> list[DeadLetterRest]:
+    def lines(self, run: Run, shard: ShardKey, after: int) -> list[DeadLetterLines]:
         """Return what of a shard the run is to take up that has no letter of its own, by number, behind one."""
 
     def take_up(self, shard: Shard, letters: Mapping[int, str]) -> None:
         """Note that the shard's run has the bytes of these letters, by number, and what the hash of each is."""
 
-    def take_up_rest(self, shard: Shard, rest: int, lines: Sequence[int]) -> None:
+    def take_up_lines(self, shard: Shard, row: int, lines: Sequence[int]) -> None:
         """Note that the shard's run has the bytes of these lines, in order; of others it has not."""
 
     def taken(self, run: RunId) -> list[DeadLetter]:
         """Return the letters that the run has taken up, whatever has become of them since, by number."""
 
-    def taken_rest(self, run: RunId) -> list[DeadLetterRest]:
+    def taken_lines(self, run: RunId) -> list[DeadLetterLines]:
         """Return what the run has taken up that has no letter of its own and has not come again since, by number."""
 
     def close(self, run: Run, shards: Sequence[ShardKey], overtaken: Sequence[ObjectKey], hashes: Sequence[str]) -> int:

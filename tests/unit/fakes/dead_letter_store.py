@@ -7,7 +7,7 @@ from typing import Any
 
 from sluice.model.artifact import ArtifactKind
 from sluice.model.base import ObjectKey, RunId
-from sluice.model.reject import Cause, DeadLetter, DeadLetterRest, DeadLetterStatus, Reject, Sighting, Standing
+from sluice.model.reject import Cause, Counted, DeadLetter, DeadLetterLines, DeadLetterStatus, Reject, Seen
 from sluice.model.run import Mode, Run
 from sluice.model.shard import Shard
 from tests.unit.fakes.memory import Memory
@@ -28,7 +28,7 @@ class MemoryDeadLetterStore:
             self._memory.still_shard(run.id, shard.key, shard.token)
             gone = self._end_twins(run, met) if run.mode is Mode.REDRIVE else set()
             last = {reject.identity: (line, reject) for line, reject in enumerate(met) if reject.raw_hash not in gone}
-            noted = {(rest.raw_artifact, rest.cause) for rest in self._memory.rest.values() if rest.artifact == artifact}
+            noted = {(rest.raw_artifact, rest.cause) for rest in self._memory.lines.values() if rest.artifact == artifact}
             for line, reject in sorted(last.values(), key=lambda entry: entry[0]):
                 if self._count_again(run, shard, reject) or (reject.address.artifact, reject.cause) in noted:
                     continue
@@ -36,7 +36,7 @@ class MemoryDeadLetterStore:
                     self._memory.dead_letters.append(self._letter(run, shard, reject))
                 else:
                     left.append((line, reject))
-            self._note_rest(run, shard, artifact, left)
+            self._note_lines(run, shard, artifact, left)
 
     def open_keys(self, sync: str) -> set[ObjectKey]:
         """Return the objects that have an open letter."""
@@ -59,10 +59,10 @@ class MemoryDeadLetterStore:
         self._memory.still_run(run.id, run.token)
         own = self._own(run.id, ArtifactKind.RAW)
         rejects = self._own(run.id, ArtifactKind.REJECTS)
-        for rest in list(self._memory.rest.values()):
+        for rest in list(self._memory.lines.values()):
             is_before = rest.sync == run.sync and rest.status is DeadLetterStatus.OPEN and rest.seen_at < run.created_at
             if is_before and rest.artifact not in rejects:
-                del self._memory.rest[rest.id]
+                del self._memory.lines[rest.id]
         why = "a run that saw all there is did not meet it"
         return self._end(
             run,
@@ -70,23 +70,23 @@ class MemoryDeadLetterStore:
             reason=why,
         )
 
-    def rest(self, sync: str) -> list[DeadLetterRest]:
+    def lines(self, sync: str) -> list[DeadLetterLines]:
         """Return what has no letter of its own."""
-        return [rest for _, rest in sorted(self._memory.rest.items()) if rest.sync == sync]
+        return [rest for _, rest in sorted(self._memory.lines.items()) if rest.sync == sync]
 
-    def settle(self, run: Run, seen: Iterable[Sighting], standing: Iterable[Standing]) -> None:
+    def settle(self, run: Run, seen: Iterable[Seen], counted: Iterable[Counted]) -> None:
         """Take out of the rest what was seen again."""
-        sightings = {sighting.identity: sighting for sighting in seen}
-        stands = [stand for stand in standing if stand.identity in sightings]
+        sights = {one.identity: one for one in seen}
+        stands = [stand for stand in counted if stand.identity in sights]
         self._memory.still_run(run.id, run.token)
         for stand in stands:
-            rest, sighting = self._memory.rest.get(stand.rest), sightings[stand.identity]
+            rest, one = self._memory.lines.get(stand.row), sights[stand.identity]
             if rest is None:
                 continue
-            if rest.status is DeadLetterStatus.OPEN and self._moves(run, rest, sighting):
+            if rest.status is DeadLetterStatus.OPEN and self._moves(run, rest, one):
                 self._take_out(rest, {stand.line})
-            elif sighting.line is not None and (rest.status is DeadLetterStatus.OPEN or sighting.raw_hash == stand.raw_hash):
-                self._take_back(run, sighting)
+            elif one.line is not None and (rest.status is DeadLetterStatus.OPEN or one.raw_hash == stand.raw_hash):
+                self._take_back(run, one)
 
     def _count_again(self, run: Run, shard: Shard, reject: Reject) -> bool:
         """Count another delivery of an object that has a letter; False if it has none."""
@@ -147,7 +147,7 @@ class MemoryDeadLetterStore:
         return {letter.reject.raw_hash for letter in ended if letter.reject.raw_hash and run.id in letter.redriven_by}
 
     def _delivered(self, run: Run) -> datetime:
-        taken = [rest.delivered_at for rest in self._memory.rest.values() if (rest.id, run.id) in self._memory.rest_taken]
+        taken = [rest.delivered_at for rest in self._memory.lines.values() if (rest.id, run.id) in self._memory.lines_taken]
         taken += [letter.delivered_at for letter in self._memory.dead_letters if run.id in letter.redriven_by]
         return min([*taken, run.window.start if run.window is not None else run.created_at])
 
@@ -168,14 +168,14 @@ class MemoryDeadLetterStore:
             delivered_at=self._delivered(run),
         )
 
-    def _note_rest(self, run: Run, shard: Shard, artifact: str, left: list[tuple[int, Reject]]) -> None:
+    def _note_lines(self, run: Run, shard: Shard, artifact: str, left: list[tuple[int, Reject]]) -> None:
         def place(entry: tuple[int, Reject]) -> tuple[str, str]:
             return (str(entry[1].cause), entry[1].address.artifact)
 
         for _, entries in groupby(sorted(left, key=place), key=place):
             lines = list(entries)
-            number = max(self._memory.rest, default=0) + 1
-            self._memory.rest[number] = DeadLetterRest(
+            number = max(self._memory.lines, default=0) + 1
+            self._memory.lines[number] = DeadLetterLines(
                 id=number,
                 sync=run.sync,
                 cause=lines[0][1].cause,
@@ -190,30 +190,30 @@ class MemoryDeadLetterStore:
                 seen_at=self._memory.clock.now(),
             )
 
-    def _take_out(self, rest: DeadLetterRest, lines: set[int]) -> None:
+    def _take_out(self, rest: DeadLetterLines, lines: set[int]) -> None:
         left = spans(line for start, end in rest.lines for line in range(start, end) if line not in lines)
         if left:
-            self._memory.rest[rest.id] = rest.model_copy(update={"lines": left})
+            self._memory.lines[rest.id] = rest.model_copy(update={"lines": left})
         else:
-            del self._memory.rest[rest.id]
+            del self._memory.lines[rest.id]
 
-    def _moves(self, run: Run, rest: DeadLetterRest, sighting: Sighting) -> bool:
+    def _moves(self, run: Run, rest: DeadLetterLines, one: Seen) -> bool:
         if run.mode is not Mode.REDRIVE and self._may_end(run, rest.run):
             return True
-        is_taken = (rest.id, run.id) in self._memory.rest_taken or rest.run == run.id
-        return sighting.line is not None and (is_taken or rest.delivered_at <= self._delivered(run))
+        is_taken = (rest.id, run.id) in self._memory.lines_taken or rest.run == run.id
+        return one.line is not None and (is_taken or rest.delivered_at <= self._delivered(run))
 
-    def _take_back(self, run: Run, sighting: Sighting) -> None:
+    def _take_back(self, run: Run, one: Seen) -> None:
         own = [letter for letter in self._memory.dead_letters if letter.run == run.id and letter.attempts == 1]
-        for letter in [letter for letter in own if _is_open(letter, run.sync) and letter.reject.address == sighting.address]:
+        for letter in [letter for letter in own if _is_open(letter, run.sync) and letter.reject.address == one.address]:
             self._memory.dead_letters.remove(letter)
         for index, letter in enumerate(self._memory.dead_letters):
-            if letter.reject.address == sighting.address and letter.status is DeadLetterStatus.OPEN:
+            if letter.reject.address == one.address and letter.status is DeadLetterStatus.OPEN:
                 gone = {"status": DeadLetterStatus.DISCARDED, "ended_at": self._memory.clock.now()}
                 self._memory.dead_letters[index] = letter.model_copy(update=gone)
-        for rest in list(self._memory.rest.values()):
-            if rest.artifact == sighting.artifact and rest.status is DeadLetterStatus.OPEN and sighting.line is not None:
-                self._take_out(rest, {sighting.line})
+        for rest in list(self._memory.lines.values()):
+            if rest.artifact == one.artifact and rest.status is DeadLetterStatus.OPEN and one.line is not None:
+                self._take_out(rest, {one.line})
 
     def _end(self, run: Run, is_meant: Any, **facts: Any) -> int:
         ended = 0

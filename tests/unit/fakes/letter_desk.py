@@ -4,10 +4,10 @@ from collections import defaultdict
 
 from sluice.errors import NotFound
 from sluice.model.base import ObjectKey
-from sluice.model.reject import Cause, DeadLetter, DeadLetterGroup, DeadLetterRest, DeadLetterStatus
+from sluice.model.reject import Cause, DeadLetter, DeadLetterGroup, DeadLetterLines, DeadLetterStatus
 from sluice.model.run import Redrive
 from tests.unit.fakes.memory import Memory
-from tests.unit.fakes.redrive_store import selected, selected_rest
+from tests.unit.fakes.redrive_store import selected, selected_lines
 
 
 class MemoryLetterDesk:
@@ -19,11 +19,11 @@ class MemoryLetterDesk:
     def groups(self, sync: str | None) -> list[DeadLetterGroup]:
         """Return the open letters, summed up by cause."""
         letters: dict[tuple[str, Cause], list[DeadLetter]] = defaultdict(list)
-        rests: dict[tuple[str, Cause], list[DeadLetterRest]] = defaultdict(list)
+        rests: dict[tuple[str, Cause], list[DeadLetterLines]] = defaultdict(list)
         for letter in self._memory.dead_letters:
             if letter.status is DeadLetterStatus.OPEN and sync in (None, letter.sync):
                 letters[letter.sync, letter.reject.cause].append(letter)
-        for rest in self._memory.rest.values():
+        for rest in self._memory.lines.values():
             if rest.status is DeadLetterStatus.OPEN and sync in (None, rest.sync):
                 rests[rest.sync, rest.cause].append(rest)
         found = [_group(name, cause, letters[name, cause], rests[name, cause]) for name, cause in {*letters, *rests}]
@@ -49,16 +49,16 @@ class MemoryLetterDesk:
         """Give up what is selected."""
         ended = {"status": DeadLetterStatus.DISCARDED, "ended_by": by, "reason": reason, "ended_at": self._memory.clock.now()}
         letters = {letter.id: letter for letter in selected(self._memory, sync, redrive)}
-        rest = selected_rest(self._memory, sync, redrive)
+        rest = selected_lines(self._memory, sync, redrive)
         self._memory.dead_letters[:] = [
             letter.model_copy(update=ended) if letter.id in letters else letter for letter in self._memory.dead_letters
         ]
         for row in rest:
-            self._memory.rest[row.id] = row.model_copy(update={"status": DeadLetterStatus.DISCARDED})
+            self._memory.lines[row.id] = row.model_copy(update={"status": DeadLetterStatus.DISCARDED})
         return len(letters) + sum(row.objects for row in rest)
 
 
-def _group(sync: str, cause: Cause, letters: list[DeadLetter], rest: list[DeadLetterRest]) -> DeadLetterGroup:
+def _group(sync: str, cause: Cause, letters: list[DeadLetter], rest: list[DeadLetterLines]) -> DeadLetterGroup:
     newest = max(letters, key=lambda letter: (letter.last_seen, letter.id), default=None)
     return DeadLetterGroup(
         sync=sync,

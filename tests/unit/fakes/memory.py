@@ -13,7 +13,7 @@ from sluice.model.base import ReviewId, RunId, ShardKey, Token
 from sluice.model.call import Call
 from sluice.model.lifecycle import RunStatus
 from sluice.model.progress import Progress
-from sluice.model.reject import DeadLetter, DeadLetterRest
+from sluice.model.reject import DeadLetter, DeadLetterLines
 from sluice.model.review import Review
 from sluice.model.run import Run
 from sluice.model.shard import Shard
@@ -44,8 +44,8 @@ class Memory:
     pointers: dict[ArtifactRef, Pointer] = field(default_factory=dict)
     reviews: dict[ReviewId, Review] = field(default_factory=dict)
     dead_letters: list[DeadLetter] = field(default_factory=list)
-    rest: dict[int, DeadLetterRest] = field(default_factory=dict)
-    rest_taken: dict[tuple[int, RunId], tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    lines: dict[int, DeadLetterLines] = field(default_factory=dict)
+    lines_taken: dict[tuple[int, RunId], tuple[tuple[int, int], ...]] = field(default_factory=dict)
     watermarks: dict[tuple[str, ShardKey], tuple[str, Token]] = field(default_factory=dict)
     calls: dict[str, tuple[Call, datetime]] = field(default_factory=dict)
     alerts: dict[RunId, Alert] = field(default_factory=dict)

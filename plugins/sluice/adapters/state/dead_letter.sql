@@ -55,7 +55,7 @@ where ranked.line = met.line and ranked.line < ranked.last
 select coalesce(
     (select created_at from sluice_state.run where id = %(replays)s),
     least(
-        (select min(delivered_at) from sluice_state.dead_letter_rest where taken ? %(run)s::text),
+        (select min(delivered_at) from sluice_state.dead_letter_lines where taken ? %(run)s::text),
         (select min(coalesce(delivered_at, first_seen)) from sluice_state.dead_letter where redriven_by @> array[%(run)s::text])
     ),
     %(began)s
@@ -161,7 +161,7 @@ delete from met where
 
 -- name: leave_recorded
 -- What this artifact has brought to the rest of its cause before is there, or is settled since.
-delete from met using sluice_state.dead_letter_rest as rest
+delete from met using sluice_state.dead_letter_lines as rest
 where rest.artifact = %(artifact)s and rest.raw_artifact = met.raw_artifact
     and rest.error = met.error and rest.field is not distinct from met.field
 
@@ -181,9 +181,9 @@ left join (
 where met.place + coalesce(held.letters, 0) <= %(most)s
 order by met.line
 
--- name: note_rest
+-- name: note_lines
 -- Let the others stand where they are, in the artifact.
-insert into sluice_state.dead_letter_rest (
+insert into sluice_state.dead_letter_lines (
     sync, error, field, message, run, shard, artifact, raw_artifact, transformer_version, delivered_at, lines
 )
 select %(sync)s, error, field, min(message), %(run)s, %(shard)s, %(artifact)s, raw_artifact, %(transformer_version)s,
@@ -208,9 +208,9 @@ where held.sync = %(sync)s and held.status = 'open' and held.last_seen < %(began
         where artifact.key = held.raw_artifact and artifact.run = %(run)s and artifact.kind = 'raw'
     )
 
--- name: drop_absent_rest
+-- name: drop_absent_lines
 -- What a run that has seen all there is has not met stands no longer among the rest of its cause.
-delete from sluice_state.dead_letter_rest as rest
+delete from sluice_state.dead_letter_lines as rest
 where rest.sync = %(sync)s and rest.status = 'open' and rest.seen_at < %(began)s
     and not exists (
         select from sluice_state.artifact
@@ -221,9 +221,9 @@ where rest.sync = %(sync)s and rest.status = 'open' and rest.seen_at < %(began)s
 -- The objects that have an open letter.
 select object_key from sluice_state.dead_letter where sync = %(sync)s and status = 'open' and object_key is not null
 
--- name: rest_of
+-- name: lines_of
 -- What has no letter of its own, oldest first.
-select * from sluice_state.dead_letter_rest where sync = %(sync)s order by id
+select * from sluice_state.dead_letter_lines where sync = %(sync)s order by id
 
 -- name: create_seen
 -- Objects that came again; they end with the transaction.
@@ -237,10 +237,10 @@ create temporary table seen (
     raw_index integer
 ) on commit drop
 
--- name: create_standing
+-- name: create_counted
 -- Where objects of the rest stand; it ends with the transaction.
-create temporary table standing (
-    rest bigint not null,
+create temporary table counted (
+    row bigint not null,
     line integer not null,
     identity text not null,
     raw_hash bytea
@@ -250,13 +250,13 @@ create temporary table standing (
 -- Take in many at once.
 copy seen (identity, raw_hash, artifact, line, raw_artifact, raw_frame, raw_index) from stdin
 
--- name: copy_standing
+-- name: copy_counted
 -- Take in many at once.
-copy standing (rest, line, identity, raw_hash) from stdin
+copy counted (row, line, identity, raw_hash) from stdin
 
 -- name: know_settling
 -- Let the planner know how many there are.
-analyze seen, standing
+analyze seen, counted
 
 -- name: create_matched
 -- What came again, held against where it stands among the rest; it ends with the transaction.
@@ -279,7 +279,7 @@ create temporary table matched (
 -- A replay, whose data may be old, moves what it or a run it replays has brought, and a redrive what it has taken up; both of them
 -- also what is no newer than what they bring, if that is wrong.
 insert into matched
-select standing.rest, standing.line, rest.delivered_at, seen.artifact, seen.line, seen.raw_artifact, seen.raw_frame, seen.raw_index,
+select counted.row, counted.line, rest.delivered_at, seen.artifact, seen.line, seen.raw_artifact, seen.raw_frame, seen.raw_index,
     case
         when rest.status = 'discarded' then 'given up'
         when (%(donors)s::text[] is null and not %(is_redrive)s) or rest.run = any(%(donors)s) or rest.run = %(run)s
@@ -287,8 +287,8 @@ select standing.rest, standing.line, rest.delivered_at, seen.artifact, seen.line
         then 'moved'
         else 'older'
     end
-from standing join seen using (identity) join sluice_state.dead_letter_rest as rest on rest.id = standing.rest
-where rest.status = 'open' or (seen.line is not null and seen.raw_hash = standing.raw_hash)
+from counted join seen using (identity) join sluice_state.dead_letter_lines as rest on rest.id = counted.row
+where rest.status = 'open' or (seen.line is not null and seen.raw_hash = counted.raw_hash)
 
 -- name: date_letters
 -- What a redrive has rejected again is as old as where it stood before.
@@ -297,29 +297,29 @@ from matched
 where %(is_redrive)s and matched.becomes = 'moved' and held.sync = %(sync)s and held.run = %(run)s and held.status = 'open'
     and (held.raw_artifact, held.raw_frame, held.raw_index) = (matched.raw_artifact, matched.raw_frame, matched.raw_index)
 
--- name: date_rest
+-- name: date_lines
 -- And so it is where it has no letter.
 with dated as (
     select own.id, matched.delivered_at, range_agg(int4range(matched.own_line, matched.own_line + 1)) as lines
-    from matched join sluice_state.dead_letter_rest as own on own.artifact = matched.artifact and own.status = 'open'
+    from matched join sluice_state.dead_letter_lines as own on own.artifact = matched.artifact and own.status = 'open'
         and own.lines @> matched.own_line and own.delivered_at <> matched.delivered_at
     where %(is_redrive)s and matched.becomes = 'moved' group by own.id, matched.delivered_at
 ), left_over as (
     select own.id, own.lines - found.lines as lines
     from (select id, range_agg(span) as lines from dated, unnest(lines) as span group by id) as found
-    join sluice_state.dead_letter_rest as own using (id)
+    join sluice_state.dead_letter_lines as own using (id)
 ), emptied as (
-    delete from sluice_state.dead_letter_rest as own using left_over where own.id = left_over.id and isempty(left_over.lines)
+    delete from sluice_state.dead_letter_lines as own using left_over where own.id = left_over.id and isempty(left_over.lines)
 ), lessened as (
-    update sluice_state.dead_letter_rest as own set lines = left_over.lines
+    update sluice_state.dead_letter_lines as own set lines = left_over.lines
     from left_over where own.id = left_over.id and not isempty(left_over.lines)
 )
-insert into sluice_state.dead_letter_rest as held (
+insert into sluice_state.dead_letter_lines as held (
     sync, error, field, message, run, shard, artifact, raw_artifact, transformer_version, delivered_at, lines, seen_at
 )
 select own.sync, own.error, own.field, own.message, own.run, own.shard, own.artifact, own.raw_artifact, own.transformer_version,
     dated.delivered_at, dated.lines, own.seen_at
-from dated join sluice_state.dead_letter_rest as own using (id)
+from dated join sluice_state.dead_letter_lines as own using (id)
 on conflict (artifact, raw_artifact, error, coalesce(field, ''), delivered_at) do update set lines = held.lines + excluded.lines
 
 -- name: settle
@@ -327,12 +327,12 @@ on conflict (artifact, raw_artifact, error, coalesce(field, ''), delivered_at) d
 with gone as (
     select rest, range_agg(int4range(line, line + 1)) as lines from matched where becomes = 'moved' group by rest
 ), left_over as (
-    select rest.id, rest.lines - gone.lines as lines from gone join sluice_state.dead_letter_rest as rest on rest.id = gone.rest
+    select rest.id, rest.lines - gone.lines as lines from gone join sluice_state.dead_letter_lines as rest on rest.id = gone.rest
 ), emptied as (
-    delete from sluice_state.dead_letter_rest as rest using left_over
+    delete from sluice_state.dead_letter_lines as rest using left_over
     where rest.id = left_over.id and isempty(left_over.lines)
 )
-update sluice_state.dead_letter_rest as rest set lines = left_over.lines
+update sluice_state.dead_letter_lines as rest set lines = left_over.lines
 from left_over where rest.id = left_over.id and not isempty(left_over.lines)
 
 -- name: take_back
@@ -344,7 +344,7 @@ where matched.becomes <> 'moved' and held.sync = %(sync)s and held.run = %(run)s
 -- name: give_up_again
 -- A letter that has come to the bytes which were given up goes the same way.
 update sluice_state.dead_letter as held set status = 'discarded', ended_at = rest.ended_at, ended_by = rest.ended_by, reason = rest.reason
-from matched join sluice_state.dead_letter_rest as rest on rest.id = matched.rest
+from matched join sluice_state.dead_letter_lines as rest on rest.id = matched.rest
 where matched.becomes = 'given up' and held.sync = %(sync)s and held.status = 'open'
     and (held.raw_artifact, held.raw_frame, held.raw_index) = (matched.raw_artifact, matched.raw_frame, matched.raw_index)
 
@@ -352,9 +352,9 @@ where matched.becomes = 'given up' and held.sync = %(sync)s and held.status = 'o
 -- Nor does it stand among the rest that the run has brought.
 with gone as (
     select own.id, own.lines - range_agg(int4range(matched.own_line, matched.own_line + 1)) as lines
-    from matched join sluice_state.dead_letter_rest as own on own.artifact = matched.artifact and own.status = 'open'
+    from matched join sluice_state.dead_letter_lines as own on own.artifact = matched.artifact and own.status = 'open'
     where matched.becomes <> 'moved' group by own.id, own.lines
 ), emptied as (
-    delete from sluice_state.dead_letter_rest as own using gone where own.id = gone.id and isempty(gone.lines)
+    delete from sluice_state.dead_letter_lines as own using gone where own.id = gone.id and isempty(gone.lines)
 )
-update sluice_state.dead_letter_rest as own set lines = gone.lines from gone where own.id = gone.id and not isempty(gone.lines)
+update sluice_state.dead_letter_lines as own set lines = gone.lines from gone where own.id = gone.id and not isempty(gone.lines)

@@ -14,10 +14,10 @@ from sluice.adapters.postgres import Transactions
 from sluice.adapters.queries import Queries
 from sluice.adapters.state import flights
 from sluice.adapters.state.columns import storable
-from sluice.adapters.state.letter_rows import hash_bytes, rest_from_row
+from sluice.adapters.state.letter_rows import hash_bytes, lines_from_row
 from sluice.adapters.state.run_rows import donors_of
 from sluice.model.base import ObjectKey
-from sluice.model.reject import DeadLetterRest, Reject, Sighting, Standing
+from sluice.model.reject import Counted, DeadLetterLines, Reject, Seen
 from sluice.model.run import Mode, Run
 from sluice.model.shard import Shard
 
@@ -70,7 +70,7 @@ class PostgresDeadLetterStore:
                 "leave_recorded",
                 "open_letters",
                 "leave_known",
-                "note_rest",
+                "note_lines",
             ):
                 connection.execute(_SQL[query], facts)
 
@@ -92,15 +92,15 @@ class PostgresDeadLetterStore:
         with self._database.transaction() as connection:
             flights.still_run(connection, run.id, run.token)
             facts = {"sync": run.sync, "run": run.id, "began": run.created_at}
-            connection.execute(_SQL["drop_absent_rest"], facts)
+            connection.execute(_SQL["drop_absent_lines"], facts)
             return connection.execute(_SQL["close_absent"], facts).rowcount
 
-    def rest(self, sync: str) -> list[DeadLetterRest]:
+    def lines(self, sync: str) -> list[DeadLetterLines]:
         """Return what has no letter of its own, what was discarded of it included."""
         with self._database.transaction() as connection:
-            return [rest_from_row(row) for row in connection.execute(_SQL["rest_of"], {"sync": sync})]
+            return [lines_from_row(row) for row in connection.execute(_SQL["lines_of"], {"sync": sync})]
 
-    def settle(self, run: Run, seen: Iterable[Sighting], standing: Iterable[Standing]) -> None:
+    def settle(self, run: Run, seen: Iterable[Seen], counted: Iterable[Counted]) -> None:
         """Take out of the rest what was seen again; what was discarded of it stays so as long as its bytes do."""
         with self._database.transaction() as connection:
             facts = {
@@ -110,12 +110,12 @@ class PostgresDeadLetterStore:
                 "is_redrive": run.mode is Mode.REDRIVE,
                 "delivered_at": _delivered_at(connection, run),
             }
-            for query in ("create_seen", "create_standing", "create_matched"):
+            for query in ("create_seen", "create_counted", "create_matched"):
                 connection.execute(_SQL[query])
             _copy(connection, "copy_seen", map(_seen, seen))
-            _copy(connection, "copy_standing", map(_standing, standing))
+            _copy(connection, "copy_counted", map(_counted, counted))
             flights.still_run(connection, run.id, run.token)
-            for query in ("know_settling", "hold_sync", "match", "date_letters", "date_rest", "settle"):
+            for query in ("know_settling", "hold_sync", "match", "date_letters", "date_lines", "settle"):
                 connection.execute(_SQL[query], facts)
             for query in ("take_back", "give_up_again", "take_back_lines"):
                 connection.execute(_SQL[query], facts)
@@ -150,11 +150,11 @@ def _met(line: int, reject: Reject) -> tuple[Any, ...]:
     )
 
 
-def _seen(sighting: Sighting) -> tuple[Any, ...]:
-    address = sighting.address
+def _seen(one: Seen) -> tuple[Any, ...]:
+    address = one.address
     place = (address.artifact, address.frame, address.index) if address is not None else (None, None, None)
-    return (storable(sighting.identity), hash_bytes(sighting.raw_hash), sighting.artifact, sighting.line, *place)
+    return (storable(one.identity), hash_bytes(one.raw_hash), one.artifact, one.line, *place)
 
 
-def _standing(standing: Standing) -> tuple[Any, ...]:
-    return (standing.rest, standing.line, storable(standing.identity), hash_bytes(standing.raw_hash))
+def _counted(counted: Counted) -> tuple[Any, ...]:
+    return (counted.row, counted.line, storable(counted.identity), hash_bytes(counted.raw_hash))

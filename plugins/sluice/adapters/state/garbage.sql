@@ -65,9 +65,9 @@ with expired as materialized (
         and not exists (
             select from sluice_state.dead_letter where dead_letter.raw_artifact = artifact.key and dead_letter.status = 'open'
         )
-        and not exists (select from sluice_state.dead_letter_rest where dead_letter_rest.artifact = artifact.key)
+        and not exists (select from sluice_state.dead_letter_lines where dead_letter_lines.artifact = artifact.key)
         and not exists (
-            select from sluice_state.dead_letter_rest as rest where rest.raw_artifact = artifact.key and rest.status = 'open'
+            select from sluice_state.dead_letter_lines as rest where rest.raw_artifact = artifact.key and rest.status = 'open'
         )
         and (%(keys)s::text[] is null or artifact.key = any(%(keys)s))
 )
@@ -104,7 +104,7 @@ with gone as materialized (
         and not exists (select from sluice_state.run as follower where follower.follows = old.id)
         and not exists (select from sluice_state.watermark where watermark.run = old.id)
         and not exists (select from sluice_state.dead_letter where dead_letter.run = old.id and dead_letter.status = 'open')
-        and not exists (select from sluice_state.dead_letter_rest where dead_letter_rest.run = old.id)
+        and not exists (select from sluice_state.dead_letter_lines where dead_letter_lines.run = old.id)
     order by old.ordinal limit %(limit)s for update
 ), letters as (
     delete from sluice_state.dead_letter where status = 'closed' and coalesce(ended_by, run) in (select id from gone)

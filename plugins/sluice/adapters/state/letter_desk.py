@@ -62,5 +62,5 @@ class PostgresLetterDesk:
         facts = {**selection(sync, redrive), "by": storable(by), "reason": storable(reason)}
         with self._database.transaction() as connection:
             letters = connection.execute(_SQL["discard"], facts).rowcount
-            rest = connection.execute(_SQL["discard_rest"], facts).fetchone()
+            rest = connection.execute(_SQL["discard_lines"], facts).fetchone()
         return letters + (rest["objects"] if rest is not None else 0)

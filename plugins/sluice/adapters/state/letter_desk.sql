@@ -8,7 +8,7 @@ with letters as (
 ), rest as (
     select sync, error, field, sum(upper(span) - lower(span)) as objects, min(seen_at) as first_seen, max(seen_at) as last_seen,
         min(message) as sample
-    from sluice_state.dead_letter_rest, unnest(lines) as span
+    from sluice_state.dead_letter_lines, unnest(lines) as span
     where status = 'open' and (%(sync)s::text is null or sync = %(sync)s) group by sync, error, field
 )
 select sync, error, field, coalesce(max(letters), 0) as letters, coalesce(max(letters), 0) + coalesce(max(objects), 0) as objects,
@@ -44,10 +44,10 @@ where sync = %(sync)s and status = 'open'
     and (cardinality(%(ids)s::bigint[]) = 0 or id = any(%(ids)s))
     and (%(error)s::text is null or (error = %(error)s and field is not distinct from %(field)s::text))
 
--- name: discard_rest
+-- name: discard_lines
 -- Give up what has no letter of its own.
 with given_up as (
-    update sluice_state.dead_letter_rest set status = 'discarded', ended_at = now(), ended_by = %(by)s, reason = %(reason)s
+    update sluice_state.dead_letter_lines set status = 'discarded', ended_at = now(), ended_by = %(by)s, reason = %(reason)s
     where sync = %(sync)s and status = 'open' and cardinality(%(ids)s::bigint[]) = 0
         and (%(error)s::text is null or (error = %(error)s and field is not distinct from %(field)s::text))
     returning lines

@@ -9,7 +9,7 @@ from psycopg.types.range import Int4Range
 
 from sluice.adapters.state.columns import storable
 from sluice.model.base import ObjectKey, RunId, ShardKey
-from sluice.model.reject import Cause, DeadLetter, DeadLetterRest, DeadLetterStatus, RawAddress, Reject
+from sluice.model.reject import Cause, DeadLetter, DeadLetterLines, DeadLetterStatus, RawAddress, Reject
 from sluice.model.run import Redrive
 
 _LARGEST: Final = 2**63 - 1
@@ -44,9 +44,9 @@ def dead_letter_from_row(row: DictRow) -> DeadLetter:
     )
 
 
-def rest_from_row(row: DictRow) -> DeadLetterRest:
+def lines_from_row(row: DictRow) -> DeadLetterLines:
     """Return the objects without a letter of their own that a row stands for."""
-    return DeadLetterRest(
+    return DeadLetterLines(
         id=row["id"],
         sync=row["sync"],
         cause=Cause(error=row["error"], field=row["field"]),

@@ -7,7 +7,7 @@ select shard, sum(objects)::bigint as objects from (
         and (%(error)s::text is null or (error = %(error)s and field is not distinct from %(field)s::text))
     group by shard
     union all
-    select shard, upper(span) - lower(span) from sluice_state.dead_letter_rest, unnest(lines) as span
+    select shard, upper(span) - lower(span) from sluice_state.dead_letter_lines, unnest(lines) as span
     where sync = %(sync)s and status = 'open' and cardinality(%(ids)s::bigint[]) = 0
         and (%(error)s::text is null or (error = %(error)s and field is not distinct from %(field)s::text))
 ) as found
@@ -20,7 +20,7 @@ select
         where sync = %(sync)s and status = 'open'
             and (cardinality(%(ids)s::bigint[]) = 0 or id = any(%(ids)s))
             and (%(error)s::text is null or (error = %(error)s and field is not distinct from %(field)s::text))) as letters,
-    (select max(id) from sluice_state.dead_letter_rest
+    (select max(id) from sluice_state.dead_letter_lines
         where sync = %(sync)s and status = 'open' and cardinality(%(ids)s::bigint[]) = 0
             and (%(error)s::text is null or (error = %(error)s and field is not distinct from %(field)s::text))) as rest
 
@@ -36,9 +36,9 @@ where sync = %(sync)s and status = 'open' and shard = %(shard)s
     )
 order by raw_artifact, raw_frame, raw_index limit %(limit)s
 
--- name: rest
+-- name: lines
 -- What of a shard has no letter and is to be taken up, behind a row; of a cause, or of all. And what the run has taken up of it.
-select *, (taken ->> %(run)s::text)::int4multirange as taken_by_run from sluice_state.dead_letter_rest
+select *, (taken ->> %(run)s::text)::int4multirange as taken_by_run from sluice_state.dead_letter_lines
 where sync = %(sync)s and status = 'open' and shard = %(shard)s and cardinality(%(ids)s::bigint[]) = 0
     and (%(error)s::text is null or (error = %(error)s and field is not distinct from %(field)s::text))
     and id > %(after)s
@@ -64,10 +64,10 @@ from (
 ) as taken
 where held.id = taken.id and held.status = 'open'
 
--- name: take_up_rest
+-- name: take_up_lines
 -- Note that a run has the bytes of some objects without a letter.
-update sluice_state.dead_letter_rest set taken = taken || jsonb_build_object(%(run)s::text, %(lines)s::int4multirange::text)
-where id = %(rest)s
+update sluice_state.dead_letter_lines set taken = taken || jsonb_build_object(%(run)s::text, %(lines)s::int4multirange::text)
+where id = %(row)s
 
 -- name: hand_over
 -- What a dead run has taken up, its successor has.
@@ -75,16 +75,16 @@ with letters as (
     update sluice_state.dead_letter set redriven_by = array_replace(redriven_by, %(donor)s, %(run)s)
     where redriven_by @> array[%(donor)s::text]
 )
-update sluice_state.dead_letter_rest set taken = taken - %(donor)s::text || jsonb_build_object(%(run)s::text, taken -> %(donor)s::text)
+update sluice_state.dead_letter_lines set taken = taken - %(donor)s::text || jsonb_build_object(%(run)s::text, taken -> %(donor)s::text)
 where taken ? %(donor)s::text
 
 -- name: taken
 -- The letters that a run has taken up, whatever has become of them since.
 select * from sluice_state.dead_letter where redriven_by @> array[%(run)s::text] order by id
 
--- name: taken_rest
+-- name: taken_lines
 -- What a run has taken up that has no letter of its own.
-select *, (taken ->> %(run)s::text)::int4multirange as taken_by_run from sluice_state.dead_letter_rest
+select *, (taken ->> %(run)s::text)::int4multirange as taken_by_run from sluice_state.dead_letter_lines
 where taken ? %(run)s::text order by id
 
 -- name: close_redriven
@@ -100,10 +100,10 @@ where redriven_by @> array[%(run)s::text] and status = 'open' and shard = any(%(
 -- name: settle_redriven
 -- Take out of the rest what a run has taken up: it came right, or is counted where the run has met it.
 with left_over as (
-    select id, lines - (taken ->> %(run)s::text)::int4multirange as lines from sluice_state.dead_letter_rest
+    select id, lines - (taken ->> %(run)s::text)::int4multirange as lines from sluice_state.dead_letter_lines
     where taken ? %(run)s::text and status = 'open' and shard = any(%(shards)s)
 ), emptied as (
-    delete from sluice_state.dead_letter_rest as rest using left_over where rest.id = left_over.id and isempty(left_over.lines)
+    delete from sluice_state.dead_letter_lines as rest using left_over where rest.id = left_over.id and isempty(left_over.lines)
 )
-update sluice_state.dead_letter_rest as rest set lines = left_over.lines
+update sluice_state.dead_letter_lines as rest set lines = left_over.lines
 from left_over where rest.id = left_over.id and not isempty(left_over.lines)

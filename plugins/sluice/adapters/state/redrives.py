@@ -10,9 +10,9 @@ from sluice.adapters.postgres import Transactions
 from sluice.adapters.queries import Queries
 from sluice.adapters.state import flights
 from sluice.adapters.state.columns import storable
-from sluice.adapters.state.letter_rows import dead_letter_from_row, hash_bytes, multirange, rest_from_row, selection
+from sluice.adapters.state.letter_rows import dead_letter_from_row, hash_bytes, lines_from_row, multirange, selection
 from sluice.model.base import ObjectKey, RunId, ShardKey
-from sluice.model.reject import DeadLetter, DeadLetterRest, RawAddress
+from sluice.model.reject import DeadLetter, DeadLetterLines, RawAddress
 from sluice.model.run import Redrive, Run
 from sluice.model.shard import Shard
 
@@ -44,11 +44,11 @@ class PostgresRedriveStore:
         with self._database.transaction() as connection:
             return [dead_letter_from_row(row) for row in connection.execute(_SQL["letters"], facts)]
 
-    def rest(self, run: Run, shard: ShardKey, after: int) -> list[DeadLetterRest]:
+    def lines(self, run: Run, shard: ShardKey, after: int) -> list[DeadLetterLines]:
         """Return what of a shard is selected without a letter of its own, behind one of these."""
         facts = {**selection(run.sync, _redrive(run)), "run": run.id, "shard": shard, "after": after}
         with self._database.transaction() as connection:
-            return [rest_from_row(row) for row in connection.execute(_SQL["rest"], facts)]
+            return [lines_from_row(row) for row in connection.execute(_SQL["lines"], facts)]
 
     def take_up(self, shard: Shard, letters: Mapping[int, str]) -> None:
         """Note that the shard's run has the bytes of these letters, whose hashes are given."""
@@ -57,21 +57,21 @@ class PostgresRedriveStore:
             flights.still_shard(connection, shard.run, shard.key, shard.token)
             connection.execute(_SQL["take_up"], facts)
 
-    def take_up_rest(self, shard: Shard, rest: int, lines: Sequence[int]) -> None:
+    def take_up_lines(self, shard: Shard, row: int, lines: Sequence[int]) -> None:
         """Note that the shard's run has the bytes of these lines."""
         with self._database.transaction() as connection:
             flights.still_shard(connection, shard.run, shard.key, shard.token)
-            connection.execute(_SQL["take_up_rest"], {"run": shard.run, "rest": rest, "lines": multirange(lines)})
+            connection.execute(_SQL["take_up_lines"], {"run": shard.run, "row": row, "lines": multirange(lines)})
 
     def taken(self, run: RunId) -> list[DeadLetter]:
         """Return the letters that the run has taken up, whatever has become of them since."""
         with self._database.transaction() as connection:
             return [dead_letter_from_row(row) for row in connection.execute(_SQL["taken"], {"run": run})]
 
-    def taken_rest(self, run: RunId) -> list[DeadLetterRest]:
+    def taken_lines(self, run: RunId) -> list[DeadLetterLines]:
         """Return what the run has taken up that has no letter of its own and has not come again since."""
         with self._database.transaction() as connection:
-            return [rest_from_row(row) for row in connection.execute(_SQL["taken_rest"], {"run": run})]
+            return [lines_from_row(row) for row in connection.execute(_SQL["taken_lines"], {"run": run})]
 
     def close(self, run: Run, shards: Sequence[ShardKey], overtaken: Sequence[ObjectKey], hashes: Sequence[str]) -> int:
         """Close what the run has taken up in these shards and not rejected again; return how many letters there were."""

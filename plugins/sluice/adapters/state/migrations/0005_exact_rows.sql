@@ -51,7 +51,7 @@ comment on column sluice_state.dead_letter.ended_at is 'When it was closed or di
 comment on column sluice_state.dead_letter.ended_by is 'The run that closed it, or the person who discarded it.';
 comment on column sluice_state.dead_letter.reason is 'Why it was discarded, or closed though its object has not come right.';
 
-create table sluice_state.dead_letter_rest (
+create table sluice_state.dead_letter_lines (
     id bigint generated always as identity primary key,
     sync text not null,
     error text not null,
@@ -70,38 +70,38 @@ create table sluice_state.dead_letter_rest (
     ended_at timestamptz,
     ended_by text,
     reason text,
-    constraint dead_letter_rest_discarded_by_a_person check (
+    constraint dead_letter_lines_discarded_by_a_person check (
         (status = 'discarded') = (ended_at is not null and ended_by is not null and reason is not null)
     )
 );
-create unique index dead_letter_rest_of_artifact
-    on sluice_state.dead_letter_rest (artifact, raw_artifact, error, coalesce(field, ''), delivered_at);
-create index dead_letter_rest_of_sync on sluice_state.dead_letter_rest (sync, id);
-create index dead_letter_rest_by_raw on sluice_state.dead_letter_rest (raw_artifact);
-create index dead_letter_rest_by_run on sluice_state.dead_letter_rest (run);
+create unique index dead_letter_lines_of_artifact
+    on sluice_state.dead_letter_lines (artifact, raw_artifact, error, coalesce(field, ''), delivered_at);
+create index dead_letter_lines_of_sync on sluice_state.dead_letter_lines (sync, id);
+create index dead_letter_lines_by_raw on sluice_state.dead_letter_lines (raw_artifact);
+create index dead_letter_lines_by_run on sluice_state.dead_letter_lines (run);
 
-comment on table sluice_state.dead_letter_rest is
+comment on table sluice_state.dead_letter_lines is
     'Objects that could not be taken in, and of which no letter is written since their cause has enough of them: where they stand.';
-comment on column sluice_state.dead_letter_rest.id is 'Grows with every row.';
-comment on column sluice_state.dead_letter_rest.sync is 'The sync.';
-comment on column sluice_state.dead_letter_rest.error is 'What kind of rule they break.';
-comment on column sluice_state.dead_letter_rest.field is 'The field that breaks it; null if the whole object does.';
-comment on column sluice_state.dead_letter_rest.message is 'What is wrong with one of them.';
-comment on column sluice_state.dead_letter_rest.run is 'The run that met them.';
-comment on column sluice_state.dead_letter_rest.shard is 'The shard that delivered them.';
-comment on column sluice_state.dead_letter_rest.artifact is 'Key of the rejects artifact whose lines they are.';
-comment on column sluice_state.dead_letter_rest.raw_artifact is 'Key of the raw artifact that holds their bytes.';
-comment on column sluice_state.dead_letter_rest.transformer_version is 'The version of the transformation that rejected them.';
-comment on column sluice_state.dead_letter_rest.delivered_at is
+comment on column sluice_state.dead_letter_lines.id is 'Grows with every row.';
+comment on column sluice_state.dead_letter_lines.sync is 'The sync.';
+comment on column sluice_state.dead_letter_lines.error is 'What kind of rule they break.';
+comment on column sluice_state.dead_letter_lines.field is 'The field that breaks it; null if the whole object does.';
+comment on column sluice_state.dead_letter_lines.message is 'What is wrong with one of them.';
+comment on column sluice_state.dead_letter_lines.run is 'The run that met them.';
+comment on column sluice_state.dead_letter_lines.shard is 'The shard that delivered them.';
+comment on column sluice_state.dead_letter_lines.artifact is 'Key of the rejects artifact whose lines they are.';
+comment on column sluice_state.dead_letter_lines.raw_artifact is 'Key of the raw artifact that holds their bytes.';
+comment on column sluice_state.dead_letter_lines.transformer_version is 'The version of the transformation that rejected them.';
+comment on column sluice_state.dead_letter_lines.delivered_at is
     'When the run was admitted that fetched their bytes from the supplier, or the first of several such runs.';
-comment on column sluice_state.dead_letter_rest.lines is
+comment on column sluice_state.dead_letter_lines.lines is
     'The lines, counted from 0, of objects that are still wrong; the row goes with the last of them.';
-comment on column sluice_state.dead_letter_rest.status is 'Open until they come right, or a person discards them.';
-comment on column sluice_state.dead_letter_rest.taken is 'The lines that redrives have taken up, as a multirange, by the id of the run.';
-comment on column sluice_state.dead_letter_rest.seen_at is 'When they were met.';
-comment on column sluice_state.dead_letter_rest.ended_at is 'When they were discarded; null while they are open.';
-comment on column sluice_state.dead_letter_rest.ended_by is 'The person who discarded them.';
-comment on column sluice_state.dead_letter_rest.reason is 'Why they were discarded.';
+comment on column sluice_state.dead_letter_lines.status is 'Open until they come right, or a person discards them.';
+comment on column sluice_state.dead_letter_lines.taken is 'The lines that redrives have taken up, as a multirange, by the id of the run.';
+comment on column sluice_state.dead_letter_lines.seen_at is 'When they were met.';
+comment on column sluice_state.dead_letter_lines.ended_at is 'When they were discarded; null while they are open.';
+comment on column sluice_state.dead_letter_lines.ended_by is 'The person who discarded them.';
+comment on column sluice_state.dead_letter_lines.reason is 'Why they were discarded.';
 
 -- What a suite finds of a run is part of what is approved.
 
