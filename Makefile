@@ -10,8 +10,8 @@ unexport PYTHONDONTWRITEBYTECODE VIRTUAL_ENV
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	"$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && echo "$$python" && break; done)
 BIN := .venv/bin
-# One more than there are cores, since tests wait for servers; no more than four, each of which starts servers of its own.
-WORKERS ?= $(shell cores=$$(getconf _NPROCESSORS_ONLN); echo $$((cores < 3 ? cores + 1 : 4)))
+# Two more than there are cores, since tests wait for servers; no more than four, each of which starts servers of its own.
+WORKERS ?= $(shell cores=$$(getconf _NPROCESSORS_ONLN); echo $$((cores < 2 ? 3 : 4)))
 READY := .venv/.ready
 SERVERS := .venv-servers/.ready
 SOURCES := plugins tests include dags bench docs

@@ -18,7 +18,7 @@ from sluice.upkeep.collection import collect
 from tests.support.places import SPEC, Places, open_places
 from tests.support.scripted_supplier import answer
 
-MANY, MOST = 8_000, 50
+MANY, MOST = 3_000, 50
 REVIEW = {**SPEC["review"], "auto_approve": {**SPEC["review"]["auto_approve"], "created": MANY}}
 INCREMENTAL: dict[str, Any] = {
     "source": {**SPEC["source"], "watermark": "opened", "query": {"since": "{{ watermark }}"}},

@@ -14,7 +14,7 @@ from sluice.model.reject import Cause
 from sluice.model.run import Mode, Origin, Redrive, RunRequest
 from sluice.ports import ConnectionInfo
 from sluice.upkeep.triage import triaged
-from tests.support.command_line import CommandLine
+from tests.support.command_line import CommandLineHere
 from tests.support.stall import SYNC, Stall, open_stall, price
 
 SOON = {"first_load": "auto-approve", "auto_approve": {"created": 9, "rejected": "100%"}}
@@ -92,7 +92,7 @@ def test_a_triage_that_fails_says_so(stall: Stall, tmp_path: Path, body: str) ->
 def test_the_command(stall: Stall, tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo) -> None:
     """The keys are printed as they would stand in the spec; a cause that is none is told."""
     known = {"sluice_state": database, "sluice_target": database, "sluice_artifacts": artifacts}
-    sluice = CommandLine(tmp_path, known)
+    sluice = CommandLineHere(tmp_path, known)
     assert "no dead letters are open" in sluice.call("dlq", "triage", "prices").stdout
     stall.bring([with_board("b", "HALF-BOARD"), {**price("c", 1, 1), "id": ["c"]}])
     shown = sluice.call("dlq", "triage", "prices").stdout

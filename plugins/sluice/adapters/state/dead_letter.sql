@@ -273,7 +273,8 @@ create temporary table matched (
 ) on commit drop
 
 -- name: match
--- Tell what becomes of what came again. `moved`: it leaves the rest, be it right or wrong, since what is wrong is counted where it
+-- Tell what becomes of what came again.
+-- `moved`: it leaves the rest, be it right or wrong, since what is wrong is counted where it
 -- came last. `older`: it is wrong in older bytes than those that stand in the rest, and counted there alone. `given up`: a person has
 -- discarded the same bytes.
 -- A replay, whose data may be old, moves what it or a run it replays has brought, and a redrive what it has taken up; both of them
