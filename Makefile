@@ -26,14 +26,15 @@ demo: $(READY) ## start everything, let Airflow run a sync of real hotels, show 
 up: $(READY) ## start a local stack and keep it: Postgres, S3, supplier, Airflow; Ctrl-C stops it
 	@$(BIN)/sluice up
 
-test: $(READY) $(SERVERS) ## run every test but those under Celery, on servers of its own (ARGS="-k name" for some)
-	@$(BIN)/pytest -n $(WORKERS) --no-loadscope-reorder -m "not distributed" $(ARGS)
+test: $(READY) $(SERVERS) ## run every test but the longest and those under Celery, on servers of its own (ARGS="-k name" for some)
+	@$(BIN)/pytest -n $(WORKERS) --no-loadscope-reorder -m "not distributed and not long" $(ARGS)
 
 celery: $(READY) ## run the demo's DAG under Celery with two workers that are killed (a part of make chaos)
 	@$(BIN)/pytest tests/distributed $(ARGS)
 
 chaos: $(READY) ## kill, pause, cut off and fill up whatever a run depends on, wherever it stands
 	@CHAOS=full $(BIN)/pytest tests/chaos tests/distributed $(ARGS)
+	@$(BIN)/pytest -m long $(ARGS)
 
 check: $(READY) ## linters, types, import floors, size and leftovers
 	@$(BIN)/ruff check $(wildcard $(SOURCES))

@@ -47,6 +47,7 @@ def test_one_of_many_shards_fails_and_is_brought_in_by_a_clear(
         assert table_size(database, DAG) == SHARDS * HOTELS
 
 
+@pytest.mark.long
 def test_what_is_listed_no_more_is_gone_once_every_shard_came_in(
     airflow: DrivenAirflow, database: ConnectionInfo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -68,6 +69,7 @@ def test_what_is_listed_no_more_is_gone_once_every_shard_came_in(
             assert failure.error == "ShardsUnusable"
 
 
+@pytest.mark.long
 def test_a_run_without_a_new_file_is_green(
     airflow: DrivenAirflow, database: ConnectionInfo, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,7 +17,7 @@ from sluice.model.base import ShardKey
 from sluice.model.ledger import Outcome
 from sluice.model.trial import Trial, TrialQuestion
 from sluice.ports import ConnectionInfo
-from tests.support.command_line import CommandLine
+from tests.support.command_line import CommandLineHere
 from tests.support.places import SPEC, Places, open_places
 from tests.support.scripted_supplier import answer
 
@@ -191,7 +191,7 @@ def test_incremental(places: Places) -> None:
 def test_the_command(places: Places, tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo) -> None:
     """It shows requests without secrets, hints with their lines, and ends as what it found deserves."""
     known = {"sluice_state": database, "sluice_target": database, "sluice_artifacts": artifacts}
-    sluice = CommandLine(tmp_path, known)
+    sluice = CommandLineHere(tmp_path, known)
     sluice.define("shop", places.supplier.connection(password="canary"))
     places.declare(source={**SPEC["source"], "auth": {"kind": "api_key", "query": "token"}})
     draft = tmp_path / "draft" / "places.yaml"

@@ -128,7 +128,13 @@ OPENERS: Final[dict[str, Opener]] = {
 }
 
 
-@pytest.fixture(params=[*OPENERS, "postgres"])
+LONG: Final = ("json_server", "drf_page", "drf_cursor")
+"""Suppliers of kinds that the others have in part."""
+
+
+@pytest.fixture(
+    params=[pytest.param(name, marks=[pytest.mark.long] if name in LONG else []) for name in (*OPENERS, "postgres")]
+)
 def sync(request: pytest.FixtureRequest, tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo) -> Iterator[Sync]:
     """A project with the spec of one supplier, which is served and has hotels."""
     name = request.param
