@@ -1,4 +1,4 @@
-"""The pages as a browser gets them from Airflow's API server: behind its login, escaped, and without scripts."""
+"""The pages as a browser gets them from Airflow's API server: behind its login, escaped, and locked down."""
 
 import re
 from collections.abc import Iterator
@@ -53,6 +53,7 @@ def stranger(airflow_session: DrivenAirflow) -> Iterator[TestClient]:
     [
         "",
         "style.css",
+        "sluice.js",
         f"dags/{DAG}/dagRuns/x",
         f"dags/{DAG}/runs/x",
         f"dags/{DAG}/reviews/x",
@@ -65,7 +66,7 @@ def stranger(airflow_session: DrivenAirflow) -> Iterator[TestClient]:
 def test_nothing_is_shown_without_a_login(stranger: TestClient, path: str) -> None:
     """Airflow protects no plugin's route, so each of ours does: there is none that a stranger gets an answer from."""
     assert stranger.get(f"/sluice/{path}").status_code in {401, 404}
-    if path in {"", "style.css"} or "/" in path:
+    if path in {"", "style.css", "sluice.js"} or "/" in path:
         assert stranger.get(f"/sluice/{path}").status_code == 401
 
 
@@ -145,12 +146,12 @@ def test_what_the_supplier_says_is_escaped(airflow: DrivenAirflow, session_suppl
 
 
 def test_every_answer_is_locked_down(airflow: DrivenAirflow) -> None:
-    """Pages and errors alike: no scripts, no frames but Airflow's own, no sniffing, nothing cached."""
-    for path in ("", "style.css", f"dags/{DAG}/runs/none"):
+    """Pages and errors alike: no scripts but ours, no frames but Airflow's own, no sniffing, nothing cached."""
+    for path in ("", "style.css", "sluice.js", f"dags/{DAG}/runs/none"):
         headers = airflow.client.get(f"/sluice/{path}").headers
         assert "default-src 'none'" in headers["content-security-policy"]
         assert "frame-ancestors 'self'" in headers["content-security-policy"]
-        assert "script-src" not in headers["content-security-policy"]
+        assert "script-src 'self';" in headers["content-security-policy"]
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["cache-control"] == "no-store"
 

@@ -1,25 +1,52 @@
 """Airflow's login and permissions, as the pages ask for them. Not a declared interface of Airflow: nothing else imports it."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
 from airflow.api_fastapi.core_api.security import get_user, requires_access_dag, requires_authenticated
-from fastapi import Depends
+from fastapi import Depends, HTTPException, Request
 
 from sluice.web.access import Access
+
+User = Annotated[BaseUser, Depends(get_user)]
+
+_CHANGES: Final = (requires_access_dag("PUT", DagAccessEntity.RUN), requires_access_dag("POST", DagAccessEntity.RUN))
 
 
 def airflow_access() -> Access:
     """Return the checks. Airflow protects no plugin's route by itself."""
     return Access(
         authenticated=requires_authenticated(),
-        may_read_dag=requires_access_dag("GET", DagAccessEntity.RUN),
+        user=user_name,
         readable_dags=readable_dags,
+        may_read_dag=requires_access_dag("GET", DagAccessEntity.RUN),
+        may_change_dag=may_change_dag,
+        can_change_dag=can_change_dag,
     )
 
 
-def readable_dags(user: Annotated[BaseUser, Depends(get_user)]) -> set[str]:
+def user_name(user: User) -> str:
+    """Return what Airflow calls the user."""
+    return user.get_name()
+
+
+def readable_dags(user: User) -> set[str]:
     """Return the ids of the DAGs that the user may read."""
     return set(get_auth_manager().get_authorized_dag_ids(user=user, method="GET"))
+
+
+def may_change_dag(request: Request, user: User) -> None:
+    """Demand what Airflow demands of whoever triggers a run and of whoever ends one."""
+    for check in _CHANGES:
+        check(request, user)
+
+
+def can_change_dag(request: Request, user: User) -> bool:
+    """Return whether the user may."""
+    try:
+        may_change_dag(request, user)
+    except HTTPException:
+        return False
+    return True

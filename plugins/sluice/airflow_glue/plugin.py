@@ -20,15 +20,15 @@ def pages() -> "FastAPI":
     from sluice.airflow_glue.connections import AirflowConnections
     from sluice.airflow_glue.run_ids import run_id_of
     from sluice.airflow_glue.workplace import settings
-    from sluice.model.airflow_names import dag_id_of
-    from sluice.web.app import Surroundings, create_app
+    from sluice.web.app import create_app
+    from sluice.web.surroundings import Surroundings
 
     def services() -> Any:
         from sluice.wiring import open_services
 
         return open_services(settings(), AirflowConnections())
 
-    return create_app(Surroundings(access=airflow_access(), services=services, run_id_of=run_id_of, dag_id_of=dag_id_of))
+    return create_app(Surroundings(access=airflow_access(), services=services, run_id_of=run_id_of))
 
 
 let_questions_end_with_their_try()

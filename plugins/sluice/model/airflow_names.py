@@ -39,6 +39,11 @@ def dag_id_of(sync: str) -> str:
     return f"sluice_{sync}"
 
 
+def sync_of(dag_id: str) -> str:
+    """Return the name of the sync that a DAG would be of."""
+    return dag_id.removeprefix(dag_id_of(""))
+
+
 def pool_of(stage: str) -> str:
     """Return the name of the pool that limits how many shards of a stage are fetched at a time."""
     return f"sluice_{stage.replace('-', '_')}"

@@ -1,4 +1,4 @@
-"""Who may see what, as FastAPI dependencies; whoever mounts the pages brings them."""
+"""Who may see and do what, as FastAPI dependencies; whoever mounts the pages brings them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,11 +7,17 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Access:
-    """Three dependencies. Each refuses by raising an HTTP error."""
+    """Dependencies. Those that demand something refuse by raising an HTTP error."""
 
     authenticated: Callable[..., Any]
     """Demands a login; applied to every route."""
-    may_read_dag: Callable[..., Any]
-    """Demands that the user may read runs of the DAG in the path parameter `dag_id`."""
+    user: Callable[..., str]
+    """Returns the user's name, as the audit trail has it."""
     readable_dags: Callable[..., set[str]]
     """Returns the ids of the DAGs whose runs the user may read."""
+    may_read_dag: Callable[..., Any]
+    """Demands that the user may read runs of the DAG in the path parameter `dag_id`."""
+    may_change_dag: Callable[..., Any]
+    """Demands that the user may start and change runs of that DAG."""
+    can_change_dag: Callable[..., bool]
+    """Returns whether `may_change_dag` would let the user pass: a page offers nobody what he would be refused."""

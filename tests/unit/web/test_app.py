@@ -10,7 +10,6 @@ from fastapi import HTTPException
 from fastapi.testclient import TestClient
 
 from sluice.flow.packet import with_packet
-from sluice.model.airflow_names import dag_id_of
 from sluice.model.artifact import ArtifactKind, ArtifactRef
 from sluice.model.base import PublicationId, RunId, ShardKey
 from sluice.model.ledger import Outcome
@@ -18,7 +17,8 @@ from sluice.model.review import Figures, Review
 from sluice.model.run import Mode
 from sluice.ports import Services
 from sluice.web.access import Access
-from sluice.web.app import Surroundings, create_app
+from sluice.web.app import create_app
+from sluice.web.surroundings import Surroundings
 from tests.support.evidence import some_evidence
 from tests.support.nouns import a_review, a_run
 from tests.unit.flow.workshop import NORTH, RUN, Workshop
@@ -47,8 +47,15 @@ class Site:
         def services() -> Iterator[Services]:
             yield self.workshop.services
 
-        access = Access(authenticated=lambda: None, may_read_dag=may_read_dag, readable_dags=lambda: self.allowed)
-        around = Surroundings(access=access, services=services, run_id_of=lambda _, run: RunId(run), dag_id_of=dag_id_of)
+        access = Access(
+            authenticated=lambda: None,
+            user=lambda: "ann",
+            readable_dags=lambda: self.allowed,
+            may_read_dag=may_read_dag,
+            may_change_dag=may_read_dag,
+            can_change_dag=lambda: True,
+        )
+        around = Surroundings(access=access, services=services, run_id_of=lambda _, run: RunId(run))
         return TestClient(create_app(around))
 
     def get(self, path: str = "", dag: str = DAG) -> Any:
@@ -79,13 +86,16 @@ def test_the_page_of_a_review_shows_its_evidence(site: Site) -> None:
     assert page.status_code == 200
     reading = Reading(page.text)
     assert not reading.unclosed
-    assert {tag for tag, _ in reading.elements}.isdisjoint({"script", "style"})
+    assert "style" not in {tag for tag, _ in reading.elements}
+    assert [attributes for tag, attributes in reading.elements if tag == "script"] == [
+        {"src": "../../../sluice.js", "defer": None}
+    ]
     assert "style" not in {name for _, attributes in reading.elements for name in attributes}
     assert f"the {WORD}" in reading.text
     assert "population stability index" in reading.text
     assert "vanished 4" in " ".join(reading.text.split())
     assert len(drawings(page.text)) > 3
-    assert "default-src 'none'; style-src 'self'" in page.headers["content-security-policy"]
+    assert "default-src 'none'; script-src 'self'; style-src 'self'" in page.headers["content-security-policy"]
 
 
 def test_a_review_that_counts_no_more_leads_to_the_one_that_does(site: Site) -> None:
