@@ -181,6 +181,8 @@ def _take(place: Workplace, review_id: ReviewId, event: dict[str, Any]) -> Revie
             return decide(services, review_id, decision)
         except IllegalTransition:
             review = services.reviews.get(review_id)
+    if review.decision is not None and review.decision.via == "pages":
+        return review  # the answer only lets the gate go on: the person has given theirs there
     message = f"review {review.id} is {review.verdict} already: the answer {event.get('chosen_options')} changes nothing"
     log.warning(log_events.REVIEW_ANSWER_VOID, review=review.id, verdict=review.verdict, message=message)
     place.context["ti"].xcom_push(key="void_answer", value=message)

@@ -37,8 +37,8 @@ def hold(services: Services, run_id: RunId) -> Review:
     return review
 
 
-def decide(services: Services, review_id: ReviewId, decision: Decision) -> Review:
-    """Record a decision.
+def decide(services: Services, review_id: ReviewId, decision: Decision, known_as: str | None = None) -> Review:
+    """Record a decision. `known_as` is how `approvers` would name who decides; None: as `decision.by` does.
 
     Raises `DecisionRefused` if this answer may not be given, or not by this person: nothing is recorded, and the review keeps
     waiting. Raises `IllegalTransition` if it no longer waits: then the answer changes nothing.
@@ -49,7 +49,7 @@ def decide(services: Services, review_id: ReviewId, decision: Decision) -> Revie
         if not run.origin.is_airflow and services.clock.now() >= expires_at(services, present):
             _time_out(services, present)
         else:
-            require_allowed(services, present, decision)
+            require_allowed(services, present, decision, known_as)
     review = services.reviews.decide(review_id, _bounded(decision))
     stands = review.decision or decision
     log.info(
@@ -69,10 +69,10 @@ def expires_at(services: Services, review: Review) -> datetime:
     return review.created_at + _policy(services, review).timeout
 
 
-def require_allowed(services: Services, review: Review, decision: Decision) -> None:
+def require_allowed(services: Services, review: Review, decision: Decision, known_as: str | None = None) -> None:
     """Raise `DecisionRefused`, saying what may be answered instead, or by whom. Airflow looks by itself who answers there."""
     policy = _policy(services, review)
-    if decision.via == "cli" and policy.approvers and decision.by not in policy.approvers:
+    if decision.via != "airflow" and policy.approvers and (known_as or decision.by) not in policy.approvers:
         who = ", ".join(policy.approvers)
         raise DecisionRefused(f"{decision.by} may not decide about review {review.id}: {who} may (review.approvers)")
     if decision.choice is not Choice.APPROVE:

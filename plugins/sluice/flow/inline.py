@@ -54,13 +54,18 @@ _SHARD_STEPS: Final[Mapping[Step, Callable[[Services, RunId, ShardKey], Any]]] =
 }
 
 
-def run_inline(services: Services, request: RunRequest) -> Run:
+def new_inline_run() -> RunId:
+    """Return an id for a run that no DagRun executes."""
+    return RunId(f"inline-{uuid4().hex[:12]}")
+
+
+def run_inline(services: Services, request: RunRequest, run_id: RunId | None = None) -> Run:
     """Execute the request to its end, or until it waits for a person, going on from what a dead run of it left.
 
-    While another run of the request is alive, this one follows it. A shard that fails does not stop the others. Raises what
-    stops the whole run, after settling it.
+    While another run of the request is alive, this one follows it. A shard that fails does not stop the others. With a
+    `run_id`, the run is called so, and goes on if it was admitted before. Raises what stops the whole run, after settling it.
     """
-    run = _admit(services, request, RunId(f"inline-{uuid4().hex[:12]}"))
+    run = _admit(services, request, run_id or new_inline_run())
     with _stoppable(services, run.id):
         run = _follow(services, run)
         return run if run.follows is not None else _go_through(services, run.id, after=Step.ADMIT)

@@ -9,7 +9,7 @@ from sluice.mapping.pages import PageSplitter
 from sluice.mapping.reject_lines import bytes_hash
 from sluice.model.artifact import ArtifactKind
 from sluice.model.base import RunId
-from sluice.model.reject import Reject
+from sluice.model.reject import RawAddress, Reject
 from sluice.model.spec import SyncSpec
 from sluice.ports import Services
 
@@ -34,8 +34,11 @@ class StoredRecords:
         self._splitter = PageSplitter("")
 
     def record(self, reject: Reject) -> bytes:
-        """Return the bytes of a record; raise `RecordGone`."""
-        address = reject.address
+        """Return the bytes of a rejected record; raise `RecordGone`."""
+        return self.at(reject.address, reject.raw_hash)
+
+    def at(self, address: RawAddress, raw_hash: str | None = None) -> bytes:
+        """Return the bytes that stand at an address, and have this hash where it is given; raise `RecordGone`."""
         if address.artifact != self._artifact or address.frame < self._frame:
             self._open(address.artifact)
         while self._why is None and self._frame < address.frame:
@@ -43,7 +46,7 @@ class StoredRecords:
         if self._why is not None:
             raise RecordGone(self._why)
         record = self._found[address.index] if address.index < len(self._found) else b""
-        if not record or (reject.raw_hash is not None and bytes_hash(record) != reject.raw_hash):
+        if not record or (raw_hash is not None and bytes_hash(record) != raw_hash):
             raise RecordGone("other bytes stand in their place: a page was taken apart otherwise when they were met")
         return record
 

@@ -83,7 +83,7 @@ class Decision(Frozen):
 
     choice: Choice
     by: str
-    via: str = Field(description="`airflow`, `cli` or `policy`")
+    via: str = Field(description="`airflow`, `pages`, `cli` or `policy`")
     comment: str = ""
     deletes_at_most: int | None = Field(
         default=None, ge=0, description="how many deletions were let through; None: as many as the review has"

@@ -92,8 +92,8 @@ class LetterDesk(Protocol):
     def of_object(self, sync: str, key: ObjectKey, limit: int) -> list[DeadLetter]:
         """Return the letters of an object, the newest first."""
 
-    def selected(self, sync: str, redrive: Redrive, limit: int) -> list[DeadLetter]:
-        """Return open letters by number, by cause or all of them, the newest first."""
+    def selected(self, sync: str, redrive: Redrive, limit: int, before: int | None = None) -> list[DeadLetter]:
+        """Return open letters by number, by cause or all of them, the newest first; only those before a number, if given."""
 
     def discard(self, sync: str, redrive: Redrive, by: str, reason: str) -> int:
         """Give up what is selected and open, letter or not; return how many objects that are."""

@@ -34,8 +34,8 @@ class Ledger(Protocol):
     def events(self, sync: str, key: ObjectKey) -> list[ObjectEvent]:
         """Return all that became of one object, oldest first."""
 
-    def publications(self, sync: str, limit: int) -> list[Publication]:
-        """Return the newest publications first."""
+    def publications(self, sync: str, limit: int, before: PublicationId | None = None) -> list[Publication]:
+        """Return the newest publications first; only those made before one, where that is given."""
 
     def publication(self, publication: PublicationId) -> Publication | None:
         """Return the publication of that id, of whichever sync it is."""

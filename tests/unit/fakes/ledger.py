@@ -38,8 +38,8 @@ class MemoryLedger:
     def events(self, sync: str, key: ObjectKey) -> list[ObjectEvent]:
         return self.happened.get((sync, key), [])
 
-    def publications(self, sync: str, limit: int) -> list[Publication]:
-        of_sync = [publication for publication in self.published if publication.sync == sync]
+    def publications(self, sync: str, limit: int, before: PublicationId | None = None) -> list[Publication]:
+        of_sync = [made for made in self.published if made.sync == sync and (before is None or made.id < before)]
         return sorted(of_sync, key=lambda publication: publication.id, reverse=True)[:limit]
 
     def publication(self, publication: PublicationId) -> Publication | None:

@@ -41,9 +41,10 @@ class MemoryLetterDesk:
         found = [letter for letter in self._memory.dead_letters if letter.sync == sync and letter.reject.key == key]
         return found[::-1][:limit]
 
-    def selected(self, sync: str, redrive: Redrive, limit: int) -> list[DeadLetter]:
+    def selected(self, sync: str, redrive: Redrive, limit: int, before: int | None = None) -> list[DeadLetter]:
         """Return open letters, the newest first."""
-        return selected(self._memory, sync, redrive)[::-1][:limit]
+        found = selected(self._memory, sync, redrive)[::-1]
+        return [letter for letter in found if before is None or letter.id < before][:limit]
 
     def discard(self, sync: str, redrive: Redrive, by: str, reason: str) -> int:
         """Give up what is selected."""

@@ -27,9 +27,9 @@ select at, run, outcome, old_hash, new_hash, source_version, publication, transf
 where sync = %(sync)s and key = %(key)s order by at, publication
 
 -- name: publications
--- The newest publications first.
+-- The newest publications first, of those before one.
 select * from sluice_ledger.publication
-where sync = %(sync)s order by id desc limit %(limit)s
+where sync = %(sync)s and id < %(before)s order by id desc limit %(limit)s
 
 -- name: publication
 -- One publication.

@@ -13,6 +13,8 @@ from sluice.model.base import ObjectKey, PublicationId, ReviewId, RunId, ShardKe
 from sluice.model.ledger import LedgerObject, ObjectEvent, ObjectState, Outcome, Publication, Remembered
 
 _SQL: Final = Queries(__package__, "ledger.sql")
+_LARGEST: Final = 2**63 - 1
+"""No publication has a larger number."""
 
 
 def publication_of(executor: psycopg.Connection[DictRow] | psycopg.Cursor[DictRow], review: ReviewId) -> Publication | None:
@@ -69,9 +71,10 @@ class PostgresLedger:
         """Return all that became of one object, oldest first."""
         return [_event_from_row(row) for row in self._rows("events", sync=sync, key=key)]
 
-    def publications(self, sync: str, limit: int) -> list[Publication]:
-        """Return the newest publications first."""
-        return [publication_from_row(row) for row in self._rows("publications", sync=sync, limit=limit)]
+    def publications(self, sync: str, limit: int, before: PublicationId | None = None) -> list[Publication]:
+        """Return the newest publications first; only those made before one, where that is given."""
+        found = self._rows("publications", sync=sync, limit=limit, before=_LARGEST if before is None else before)
+        return [publication_from_row(row) for row in found]
 
     def publication(self, publication: PublicationId) -> Publication | None:
         """Return the publication of that id, of whichever sync it is."""

@@ -51,10 +51,11 @@ class PostgresLetterDesk:
             rows = connection.execute(_SQL["of_object"], {"sync": sync, "key": storable(key), "limit": limit})
             return [dead_letter_from_row(row) for row in rows]
 
-    def selected(self, sync: str, redrive: Redrive, limit: int) -> list[DeadLetter]:
-        """Return open letters by number, by cause or all of them, the newest first."""
+    def selected(self, sync: str, redrive: Redrive, limit: int, before: int | None = None) -> list[DeadLetter]:
+        """Return open letters by number, by cause or all of them, the newest first; only those before a number, if given."""
+        facts = {**selection(sync, redrive), "limit": limit, "before": before}
         with self._database.transaction() as connection:
-            rows = connection.execute(_SQL["selected"], {**selection(sync, redrive), "limit": limit})
+            rows = connection.execute(_SQL["selected"], facts)
             return [dead_letter_from_row(row) for row in rows]
 
     def discard(self, sync: str, redrive: Redrive, by: str, reason: str) -> int:

@@ -35,6 +35,7 @@ select * from sluice_state.dead_letter
 where sync = %(sync)s and status = 'open'
     and (cardinality(%(ids)s::bigint[]) = 0 or id = any(%(ids)s))
     and (%(error)s::text is null or (error = %(error)s and field is not distinct from %(field)s::text))
+    and (%(before)s::bigint is null or id < %(before)s)
 order by id desc limit %(limit)s
 
 -- name: discard

@@ -18,6 +18,7 @@ from sluice.model.airflow_names import dag_id_of
 from sluice.model.base import RunId, ShardKey
 from sluice.model.lifecycle import FINAL_RUN_STATUSES, RunStatus
 from sluice.model.run import ASKED_MODES, SYNC_MODES, Mode, Origin, ReviewMode, Run, RunRequest, parse_window
+from sluice.model.trigger_form import form_of
 
 _SECONDS_BETWEEN_LOOKS: Final = 2.0
 _RECENT: Final = 100
@@ -139,7 +140,7 @@ def ask_airflow(session: Session, output: Output, request: RunRequest, *, wait: 
     SpecFiles(session.settings().include).sync(request.sync)
     dag_id = dag_id_of(request.sync)
     with AirflowApi(session.airflow_connection()) as api:
-        triggered = api.trigger(dag_id, _conf(request))
+        triggered = api.trigger(dag_id, form_of(request))
     text = f"{dag_id} runs in Airflow as {triggered.dag_run_id}: {triggered.url}"
     asked = {"dag_id": dag_id, "dag_run_id": triggered.dag_run_id, "url": triggered.url, "is_paused": triggered.is_paused}
     if triggered.is_paused:
@@ -188,26 +189,6 @@ def _is_at_rest(run: Run) -> bool:
 
 def _is_of(run: Run, asked: dict[str, Any]) -> bool:
     return (run.origin.dag_id, run.origin.dag_run_id) == (asked["dag_id"], asked["dag_run_id"])
-
-
-def _conf(request: RunRequest) -> dict[str, Any]:
-    """Return the DAG's form, filled in only where something was asked for."""
-    conf: dict[str, Any] = {"review": request.review.value}
-    if request.mode is not None:
-        conf["mode"] = request.mode.value
-    if request.replays is not None:
-        conf["replays"] = request.replays
-    if request.version is not None:
-        conf["version"] = request.version
-    if request.redrives is not None:
-        conf |= request.redrives.model_dump(mode="json", exclude_defaults=True)
-    if request.force:
-        conf["force"] = True
-    if request.shards:
-        conf["shards"] = list(request.shards)
-    if request.window is not None:
-        conf["window_start"], conf["window_end"] = request.window.start.isoformat(), request.window.end.isoformat()
-    return conf
 
 
 def _shards(written: str | None) -> tuple[ShardKey, ...]:
