@@ -274,3 +274,16 @@ def test_a_run_whose_step_is_done_is_at_the_next(stores: Stores) -> None:
     stores.runs.end(run, RunEvent.SUCCEED)
     with pytest.raises(Fenced):
         stores.runs.reach(run, Step.PUBLISH)
+
+
+def test_the_runs_that_asked_for_what_lies_within_a_span(stores: Stores) -> None:
+    """Whose whole window lies in it, its bounds included, in one of the modes; the newest first, none of another sync."""
+    for number, (start, end) in enumerate([(0, 1), (1, 2), (0, 2), (-1, 1), (1, 3)]):
+        window = Window(start=NOW + start * MINUTE, end=NOW + end * MINUTE)
+        stores.runs.open(a_run(f"run-{number}", request_key=str(number), mode=Mode.FULL, window=window), POLICY)
+    within = Window(start=NOW, end=NOW + 2 * MINUTE)
+    stores.runs.open(a_run("other", request_key="other", sync="rates", mode=Mode.FULL, window=within), POLICY)
+    stores.runs.open(a_run("replay", request_key="replay", mode=Mode.REPLAY, window=within), POLICY)
+    stores.runs.open(a_run("unbounded", request_key="unbounded", mode=Mode.FULL), POLICY)
+    assert [run.id for run in stores.runs.asked_within("hotels", within, [Mode.FULL])] == ["run-2", "run-1", "run-0"]
+    assert [run.id for run in stores.runs.asked_within("hotels", within, [Mode.REPLAY])] == ["replay"]

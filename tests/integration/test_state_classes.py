@@ -23,7 +23,7 @@ from sluice.model.call import Call, CallResult
 from sluice.model.garbage import Garbage, Needed
 from sluice.model.lifecycle import RunEvent, ShardStatus, Step
 from sluice.model.progress import Progress
-from sluice.model.run import Failure, Redrive, Window
+from sluice.model.run import Failure, Mode, Redrive, Window
 from sluice.model.shard import Shard, ShardPlan
 from sluice.model.state_class import TABLES, StateClass
 from sluice.ports import ConnectionInfo, SealedToken
@@ -122,6 +122,7 @@ ASKED: dict[str, Asked] = {
     "PostgresReviewStore.waiting": Asked((), []),
     "PostgresRunStore.end": Asked((a_run(), RunEvent.FAIL), NotFound),
     "PostgresRunStore.enter": Asked((RUN, Step.FETCH, MINUTE), NotFound),
+    "PostgresRunStore.asked_within": Asked(("hotels", Window(start=NOW, end=NOW + MINUTE), [Mode.FULL]), []),
     "PostgresRunStore.fetched_within": Asked(("hotels", Window(start=NOW, end=NOW + MINUTE)), []),
     "PostgresRunStore.get": Asked((RUN,), NotFound),
     "PostgresRunStore.newer_than": Asked((a_run(),), []),

@@ -1,7 +1,6 @@
 """What a person wants of Airflow in; calls to its REST API, and its answers or named errors, out."""
 
 import logging
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Self
 from urllib.parse import quote
@@ -13,7 +12,7 @@ from sluice.model.airflow_names import ANSWERS, COMMENT, DELETES_AT_MOST, GATE_T
 from sluice.model.base import ReviewId
 from sluice.model.review import Choice
 from sluice.model.run import Origin
-from sluice.ports import ConnectionInfo
+from sluice.ports import ConnectionInfo, Triggered
 
 logging.getLogger("httpx2").setLevel(logging.WARNING)  # at info it tells of every request
 
@@ -21,15 +20,6 @@ _SECONDS: Final = 30.0
 _MOST_POOLS: Final = 1000
 _OVER: Final = frozenset({"failed", "upstream_failed", "skipped", "removed"})
 _NOT_FOUND, _CONFLICT, _UNAUTHORIZED, _FORBIDDEN, _BROKEN = 404, 409, 401, 403, 500
-
-
-@dataclass(frozen=True)
-class Triggered:
-    """A DagRun that was asked for."""
-
-    dag_run_id: str
-    url: str
-    is_paused: bool
 
 
 class AirflowApi:
@@ -63,43 +53,60 @@ class AirflowApi:
         Raises `NotFound` if nothing is asked, and `IllegalTransition` if it was answered otherwise, or if the task that asked
         has ended: Airflow would take that answer down, and nobody would ever read it.
         """
-        dag_id, dag_run_id = str(origin.dag_id), str(origin.dag_run_id)
-        run = dag_run_path(dag_id, dag_run_id)
-        missing = NotFound(f"the gate of {dag_id} {dag_run_id} asks for no answer now: see {self.url(dag_id, dag_run_id)}")
-        asked = _newest(self._call("GET", f"{run}/hitlDetails", missing=missing).get("hitl_details", []))
-        if asked is None:
-            raise missing
+        asked = self._asked(origin)
         params = {COMMENT: comment, REVIEW: review} | ({} if deletes_at_most is None else {DELETES_AT_MOST: deletes_at_most})
         task = asked["task_instance"]
-        if task["state"] in _OVER:
-            raise IllegalTransition(f"the task {task['task_id']} is {task['state']}: an answer changes nothing any more")
         if asked.get("response_received"):
             if _review_of(asked) not in (None, review):
-                raise missing
+                raise self._unasked(origin)
             if not _is_same(asked, choice, deletes_at_most):
                 raise IllegalTransition(_answered(asked))
             return
+        run = dag_run_path(str(origin.dag_id), str(origin.dag_run_id))
         path = f"{run}/taskInstances/{quote(task['task_id'], safe='')}/-1/hitlDetails"
         answer = {"chosen_options": [ANSWERS[choice]], "params_input": params}
-        self._call("PATCH", path, answer, missing=missing, conflict="somebody else has answered in the meantime")
+        missing = self._unasked(origin)
+        self.call("PATCH", path, answer, missing=missing, conflict="somebody else has answered in the meantime")
+
+    def require_unanswered(self, origin: Origin) -> None:
+        """Raise `NotFound` if the gate of a DagRun asks for no answer, and `IllegalTransition` if it has one or has ended."""
+        asked = self._asked(origin)
+        if asked.get("response_received"):
+            raise IllegalTransition(_answered(asked))
+
+    def _asked(self, origin: Origin) -> dict[str, Any]:
+        """Return what a DagRun asks, or has asked last, and would still hear the answer to."""
+        missing = self._unasked(origin)
+        path = f"{dag_run_path(str(origin.dag_id), str(origin.dag_run_id))}/hitlDetails"
+        asked = _newest(self.call("GET", path, missing=missing).get("hitl_details", []))
+        if asked is None:
+            raise missing
+        task = asked["task_instance"]
+        if task["state"] in _OVER:
+            raise IllegalTransition(f"the task {task['task_id']} is {task['state']}: an answer changes nothing any more")
+        return asked
+
+    def _unasked(self, origin: Origin) -> NotFound:
+        dag_id, dag_run_id = str(origin.dag_id), str(origin.dag_run_id)
+        return NotFound(f"the gate of {dag_id} {dag_run_id} asks for no answer now: see {self.url(dag_id, dag_run_id)}")
 
     def trigger(self, dag_id: str, conf: dict[str, Any]) -> Triggered:
         """Ask for a DagRun with that form filled in."""
         missing = NotFound(
             f"Airflow knows no DAG {dag_id}: is there a file for it in dags/, and does it load? See {self.base}/dags"
         )
-        paused = self._call("GET", dag_path(dag_id), missing=missing).get("is_paused", False)
-        run = self._call("POST", f"{dag_path(dag_id)}/dagRuns", {"logical_date": None, "conf": conf}, missing=missing)
+        paused = self.call("GET", dag_path(dag_id), missing=missing).get("is_paused", False)
+        run = self.call("POST", f"{dag_path(dag_id)}/dagRuns", {"logical_date": None, "conf": conf}, missing=missing)
         return Triggered(run["dag_run_id"], self.url(dag_id, run["dag_run_id"]), bool(paused))
 
     def dag_run(self, dag_id: str, dag_run_id: str) -> dict[str, Any]:
         """Return the DagRun as Airflow tells it; `state` is `failed` once Airflow has given it up."""
         missing = NotFound(f"Airflow knows no run {dag_run_id} of {dag_id}")
-        return self._call("GET", dag_run_path(dag_id, dag_run_id), missing=missing)
+        return self.call("GET", dag_run_path(dag_id, dag_run_id), missing=missing)
 
     def pools(self) -> list[str]:
         """Return the names of the pools."""
-        return [pool["name"] for pool in self._call("GET", f"/api/v2/pools?limit={_MOST_POOLS}").get("pools", [])]
+        return [pool["name"] for pool in self.call("GET", f"/api/v2/pools?limit={_MOST_POOLS}").get("pools", [])]
 
     def url(self, dag_id: str, dag_run_id: str) -> str:
         """Return the page of a DagRun."""
@@ -114,7 +121,7 @@ class AirflowApi:
     def _no_airflow(self) -> ConnectionInvalid:
         return ConnectionInvalid(f"{self.base} is no Airflow 3: look at the connection {self._info.conn_id}")
 
-    def _call(
+    def call(
         self,
         method: str,
         path: str,
@@ -123,6 +130,7 @@ class AirflowApi:
         missing: SluiceError | None = None,
         conflict: str = "it is there already",
     ) -> dict[str, Any]:
+        """Ask for something, logged in, and return the answer; raise what its status means, `missing` for 404."""
         if "Authorization" not in self._client.headers:
             self._client.headers["Authorization"] = f"Bearer {self._token()}"
         missing = missing or NotFound(f"Airflow at {self.base} has nothing at {path}")

@@ -8,7 +8,7 @@ from sluice.model.artifact import ArtifactKind, Pointer
 from sluice.model.base import ReviewId, RunId, ShardKey, Token
 from sluice.model.lifecycle import RunEvent, RunStatus, Step
 from sluice.model.review import Decision, Review
-from sluice.model.run import Failure, Run, Window
+from sluice.model.run import Failure, Mode, Run, Window
 from sluice.model.shard import Shard, ShardPlan
 from sluice.model.stage import StagePolicy
 
@@ -54,6 +54,9 @@ class RunStore(Protocol):
 
     def fetched_within(self, sync: str, window: Window) -> list[Run]:
         """Return the runs that have asked the supplier of a sync, and were begun within a window, oldest first."""
+
+    def asked_within(self, sync: str, span: Window, modes: Sequence[Mode]) -> list[Run]:
+        """Return the runs of a sync in some modes whose windows lie within a span of time, the newest first."""
 
     def newer_than(self, run: Run) -> list[RunId]:
         """Return the runs of the sync whose data is newer than that of a replay, and of which nobody can tell any more.

@@ -122,6 +122,20 @@ class MemoryRunStore:
         with self._memory.lock:
             return [run for run in self._fetched(sync) if window.start <= run.created_at < window.end]
 
+    def asked_within(self, sync: str, span: Window, modes: Sequence[Mode]) -> list[Run]:
+        """Return the runs whose windows lie within, the newest first."""
+        with self._memory.lock:
+            found = [
+                run
+                for run in self._memory.runs.values()
+                if run.sync == sync
+                and run.mode in modes
+                and run.window is not None
+                and span.start <= run.window.start
+                and run.window.end <= span.end
+            ]
+            return found[::-1]
+
     def newer_than(self, run: Run) -> list[RunId]:
         """Return the runs whose data is newer, or of unknown age."""
         with self._memory.lock:

@@ -54,6 +54,12 @@ where sync = %(sync)s and mode = any(%(fetching)s) and follows is null
     and created_at >= %(window_start)s and created_at < %(window_end)s
 order by ordinal
 
+-- name: asked_within
+-- The runs of a sync in some modes whose windows lie within a span of time, the newest first.
+select * from sluice_state.run
+where sync = %(sync)s and mode = any(%(modes)s) and window_start >= %(window_start)s and window_end <= %(window_end)s
+order by ordinal desc
+
 -- name: newer_than
 -- The runs of a sync whose data is newer than that of a run, or of unknown age: as old as the newest run that has fetched of it.
 with aged as (

@@ -25,7 +25,7 @@ from sluice.model.lifecycle import (
     destination,
     sources,
 )
-from sluice.model.run import LEFT_UNFINISHED, RUN_STATE_VERSION, SYNC_MODES, Failure, Run, Window
+from sluice.model.run import LEFT_UNFINISHED, RUN_STATE_VERSION, SYNC_MODES, Failure, Mode, Run, Window
 from sluice.model.stage import StagePolicy
 
 _log: Final = structlog.get_logger()
@@ -126,6 +126,12 @@ class PostgresRunStore:
         facts = {"sync": sync, "fetching": list(SYNC_MODES), "window_start": window.start, "window_end": window.end}
         with self._database.transaction() as connection:
             return [run_from_row(row) for row in connection.execute(SQL["fetched_within"], facts)]
+
+    def asked_within(self, sync: str, span: Window, modes: Sequence[Mode]) -> list[Run]:
+        """Return the runs in some modes whose windows lie within a span of time, the newest first."""
+        facts = {"sync": sync, "modes": list(modes), "window_start": span.start, "window_end": span.end}
+        with self._database.transaction() as connection:
+            return readable(connection.execute(SQL["asked_within"], facts), run_from_row)
 
     def newer_than(self, run: Run) -> list[RunId]:
         """Return the runs whose data is newer than that of a replay, or of unknown age."""

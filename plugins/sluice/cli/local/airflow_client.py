@@ -41,7 +41,7 @@ class AirflowClient(AirflowApi):
         """Create the pool, or change it to this."""
         body = {"name": name, "slots": slots, "description": description, "include_deferred": False}
         if self._find("PATCH", f"/api/v2/pools/{quote(name, safe='')}", body) is None:
-            self._call("POST", "/api/v2/pools", body)
+            self.call("POST", "/api/v2/pools", body)
 
     def dag(self, dag_id: str) -> dict[str, Any] | None:
         """Return the DAG, None while Airflow does not know it."""
@@ -49,23 +49,23 @@ class AirflowClient(AirflowApi):
 
     def import_errors(self) -> list[dict[str, Any]]:
         """Return the DAG files that do not load, and why."""
-        return list(self._call("GET", "/api/v2/importErrors")["import_errors"])
+        return list(self.call("GET", "/api/v2/importErrors")["import_errors"])
 
     def set_paused(self, dag_id: str, *, paused: bool) -> None:
         """Pause the DAG, or let it run."""
-        self._call("PATCH", dag_path(dag_id), {"is_paused": paused})
+        self.call("PATCH", dag_path(dag_id), {"is_paused": paused})
 
     def unfinished(self, dag_id: str) -> list[str]:
         """Return the ids of the runs that have not ended, the newest first."""
         path = f"{dag_path(dag_id)}/dagRuns?state=queued&state=running&order_by=-id"
-        return [str(run["dag_run_id"]) for run in self._call("GET", path)["dag_runs"]]
+        return [str(run["dag_run_id"]) for run in self.call("GET", path)["dag_runs"]]
 
     def tasks(self, dag_id: str, run_id: str) -> list[dict[str, Any]]:
         """Return the task instances of a DagRun, in the order they began; those that have not, last."""
         path = f"{dag_run_path(dag_id, run_id)}/taskInstances?limit={_LARGEST_PAGE}"
         found: list[dict[str, Any]] = []
         while True:
-            page = self._call("GET", f"{path}&offset={len(found)}")
+            page = self.call("GET", f"{path}&offset={len(found)}")
             found += page["task_instances"]
             if not page["task_instances"] or len(found) >= page["total_entries"]:
                 return sorted(found, key=lambda task: (task["start_date"] or "~", task["map_index"]))
@@ -74,13 +74,13 @@ class AirflowClient(AirflowApi):
         """Return the log of the last attempt of a task, line by line."""
         attempt = max(1, task["try_number"])
         path = f"{dag_run_path(dag_id, run_id)}/taskInstances/{quote(task['task_id'], safe='')}/logs/{attempt}"
-        answer = self._call("GET", f"{path}?map_index={task['map_index']}&full_content=true")
+        answer = self.call("GET", f"{path}?map_index={task['map_index']}&full_content=true")
         entries = [line for line in answer.get("content") or () if isinstance(line, dict)]
         return [_log_line(entry) for entry in entries if entry.get("level") and not _is_noise(entry)]
 
     def _find(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any] | None:
         try:
-            return self._call(method, path, body)
+            return self.call(method, path, body)
         except NotFound:
             return None
 
