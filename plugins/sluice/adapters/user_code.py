@@ -39,6 +39,7 @@ def load(dotted: str, include: Path, place: str) -> Any:
     module, _, name = dotted.rpartition(".")
     with _importable(include), _told(module, place):
         found = importlib.import_module(module)
+    _bring_in_pandas()
     return _part(found, name, place)
 
 
@@ -51,6 +52,7 @@ def load_current(dotted: str, include: Path, place: str) -> tuple[Any, int]:
     module, _, name = dotted.rpartition(".")
     with _importable(include), _told(module, place):
         digest, found = _current(module, include)
+    _bring_in_pandas()
     return _part(found, name, place), digest
 
 
@@ -77,6 +79,12 @@ def where_raised(error: BaseException) -> str:
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
     return f"{own[-1].filename}:{own[-1].lineno}" if own else "before any line of it"
+
+
+def _bring_in_pandas() -> None:
+    from sluice.mapping.arrow import bring_in_pandas  # not where DAGs are parsed
+
+    bring_in_pandas()
 
 
 def _current(module: str, include: Path) -> tuple[int, ModuleType]:

@@ -5,8 +5,14 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-_NULL: Final = pa.scalar("NULL")
-_QUOTE: Final = pa.scalar('"')
+from sluice.mapping.arrow import text_scalar
+
+_NOTHING: Final = text_scalar("")
+_NULL: Final = text_scalar("NULL")
+_QUOTE: Final = text_scalar('"')
+_COMMA: Final = text_scalar(",")
+_OPENING: Final = text_scalar("{")
+_CLOSING: Final = text_scalar("}")
 
 
 def spelled(column: pa.Array) -> pa.Array:
@@ -16,8 +22,8 @@ def spelled(column: pa.Array) -> pa.Array:
     items = _quoted(column.flatten())
     ends = pc.cumulative_sum(pc.fill_null(pc.list_value_length(column), 0))
     lists = pa.ListArray.from_arrays(pa.concat_arrays([pa.array([0], pa.int32()), ends]), items)
-    arrays = pc.binary_join_element_wise("{", pc.binary_join(lists, ","), "}", "")
-    return pc.if_else(column.is_valid(), arrays, pa.scalar(None, pa.string()))
+    arrays = pc.binary_join_element_wise(_OPENING, pc.binary_join(lists, _COMMA), _CLOSING, _NOTHING)
+    return pc.if_else(column.is_valid(), arrays, text_scalar(None))
 
 
 def _quoted(items: pa.Array) -> pa.Array:
@@ -25,4 +31,4 @@ def _quoted(items: pa.Array) -> pa.Array:
     texts = items.cast(pa.string())
     if pa.types.is_string(items.type):
         texts = pc.replace_substring(pc.replace_substring(texts, "\\", "\\\\"), '"', '\\"')
-    return pc.fill_null(pc.binary_join_element_wise(_QUOTE, texts, _QUOTE, ""), _NULL)
+    return pc.fill_null(pc.binary_join_element_wise(_QUOTE, texts, _QUOTE, _NOTHING), _NULL)

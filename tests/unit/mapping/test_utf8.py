@@ -1,8 +1,5 @@
 """What is UTF-8, as Python's own decoder sees it."""
 
-import subprocess
-import sys
-
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -22,9 +19,3 @@ def test_it_agrees_with_pythons_decoder(text: bytes) -> None:
         assert not is_utf8(text)
     else:
         assert is_utf8(text)
-
-
-def test_to_look_loads_no_pandas() -> None:
-    """A task that only fetches has no use for it, and would load it for longer than it takes to fetch some pages."""
-    look = "import sys; from sluice.mapping.utf8 import is_utf8; sys.exit(not is_utf8('ž'.encode()) or 'pandas' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", look], check=False).returncode == 0

@@ -12,11 +12,14 @@ import pyarrow.parquet as pq
 from psycopg import sql
 
 from sluice.adapters.targets.names import listed
+from sluice.mapping.arrow import text_scalar
 from sluice.mapping.columns import readable
 from sluice.mapping.spelling import spelled
 
 _TEXT: Final = pa.large_string()
 _NULL: Final = r"\N"
+_HEX: Final = text_scalar("\\x")
+_NOTHING: Final = text_scalar("")
 _ESCAPES: Final = {"\\": r"\\", "\n": r"\n", "\r": r"\r", "\t": r"\t"}
 """What COPY would take for something else, the backslash first."""
 _AS_USUAL: Final = sql.SQL("")
@@ -36,8 +39,8 @@ def hex_column(hashes: pa.ChunkedArray) -> pa.Array:
     # All digits in one go: one value after the other takes ten times as long.
     digits = pa.py_buffer(joined(hashes).hex().encode())
     spelled_out = pa.Array.from_buffers(pa.binary(2 * hashes.type.byte_width), len(hashes), [None, digits]).cast(pa.string())
-    prefixed = pc.binary_join_element_wise("\\x", spelled_out, "")
-    return pc.if_else(_whole(hashes).is_valid(), prefixed, None) if hashes.null_count else prefixed
+    prefixed = pc.binary_join_element_wise(_HEX, spelled_out, _NOTHING)
+    return pc.if_else(_whole(hashes).is_valid(), prefixed, text_scalar(None)) if hashes.null_count else prefixed
 
 
 def joined(hashes: pa.ChunkedArray) -> bytes:

@@ -140,7 +140,7 @@ class Profiling:
             )
             self._cursor.execute(query)
         if self._extremes:
-            ends = {f"v{place}": pa.array([str(end) for end in both]) for place, both in self._extremes.items()}
+            ends = {f"v{place}": pa.array([str(end) for end in both], pa.string()) for place, both in self._extremes.items()}
             copy_in(self._cursor, sql.Identifier("extremes"), pa.table(ends))
 
     def _summary(self) -> DictRow:
