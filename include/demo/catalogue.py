@@ -128,15 +128,18 @@ class Catalogue:
         """Return how many hotels there are."""
         return len(self._feed(region))
 
-    def page(self, region: str | None, since: str | None, cursor: str | None, limit: int) -> tuple[list[str], str | None, int]:
-        """Return the rendered hotels behind `cursor`, the next cursor, and how many there are since `since` (inclusive)."""
+    def page(
+        self, region: str | None, span: tuple[str | None, str | None], cursor: str | None, limit: int
+    ) -> tuple[list[str], str | None, int]:
+        """Return the rendered hotels behind `cursor`, the next cursor, and how many changed within `span`, its end excluded."""
         feed = self._feed(region)
-        keys = [(since, "")] if since else []
-        first = bisect_left(feed, keys[0], key=place) if keys else 0
+        since, before = span
+        first = bisect_left(feed, (since, ""), key=place) if since else 0
+        end = bisect_left(feed, (before, ""), key=place) if before else len(feed)
         start = max(first, bisect_right(feed, decode_cursor(cursor), key=place)) if cursor else first
-        entries = feed[start : start + limit]
-        more = start + limit < len(feed)
-        return [entry.render() for entry in entries], encode_cursor(place(entries[-1])) if more else None, len(feed) - first
+        entries = feed[start : min(start + limit, end)]
+        more = bool(entries) and start + limit < end
+        return [entry.render() for entry in entries], encode_cursor(place(entries[-1])) if more else None, max(end - first, 0)
 
     def _feed(self, region: str | None) -> list[Entry]:
         if region is not None and region not in REGIONS:

@@ -26,6 +26,7 @@ hotels:
   curl 'http://127.0.0.1:8090/hotels?region=tokyo&limit=2'
   curl 'http://127.0.0.1:8090/hotels?region=tokyo&limit=2&cursor=…'             what follows, until next_cursor is null
   curl 'http://127.0.0.1:8090/hotels?updated_since=2026-02-01T00:00:00Z'        what changed since then, inclusive
+  curl 'http://127.0.0.1:8090/hotels?updated_before=2026-01-02T00:00:00Z'       what changed before then, exclusive
 
 what it shall do from now on (GET shows it):
   curl 127.0.0.1:8090/_control -d '{"change": 1}'                               change 1% of the hotels
@@ -143,7 +144,7 @@ class Supplier:
             headers = {} if pause is None else {"Retry-After": f"{pause:g}"}
             return JSONResponse({"error": "told to fail"}, self._failure.status, headers)
         hotels, following, total = self._catalogue.page(
-            region, query.get("updated_since") or None, cursor, limit(query.get("limit"))
+            region, (query.get("updated_since"), query.get("updated_before")), cursor, limit(query.get("limit"))
         )
         hotels = [spoilt(hotel) if is_among(hotel, self._spoilt) else hotel for hotel in hotels] if self._spoilt else hotels
         if self._garbage and self._garbage.strikes(region):

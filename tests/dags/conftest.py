@@ -85,6 +85,7 @@ def lay_out_syncs() -> None:
     (HOME / "include" / "syncs").mkdir(parents=True)
     (HOME / "include" / "stages.yaml").write_text(STAGES)
     (HOME / "include" / "syncs" / "hotels.yaml").write_text(spec)
+    shutil.copy(PROJECT / "include" / "syncs" / "hotel_days.yaml", HOME / "include" / "syncs")
     grouped = spec.replace("sync: hotels ", "sync: grouped ").replace("hotel-content", "in-one-group")
     (HOME / "include" / "syncs" / "grouped.yaml").write_text(grouped.replace("public.hotels", "public.grouped"))
     windowed = spec.replace("sync: hotels ", "sync: windowed ").replace("{{ watermark }}", "{{ window.start or watermark }}")
@@ -94,7 +95,7 @@ def lay_out_syncs() -> None:
     (HOME / "include" / "syncs" / "drop.yaml").write_text(drop.replace("public.cities", "public.drop"))
     (HOME / "dags").mkdir()
     shutil.copy(PROJECT / "dags" / "hotels.py", HOME / "dags")
-    for name in ("grouped", "windowed", "cities", "drop"):
+    for name in ("hotel_days", "grouped", "windowed", "cities", "drop"):
         (HOME / "dags" / f"{name}.py").write_text((PROJECT / "dags" / "hotels.py").read_text().replace("hotels", name))
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from os.path import commonprefix
 from typing import Any, Final
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from sluice.adapters.airflow_api import AirflowApi, dag_path, dag_run_path
 from sluice.errors import IllegalTransition, NotFound
@@ -39,6 +39,8 @@ class AirflowBackfills:
     def __init__(self, api: AirflowApi, dag_id: str) -> None:
         self._api = api
         self._dag_id = dag_id
+        self.url: Final = f"{api.base}/dags/{quote(dag_id, safe='')}"
+        """Where people see the DAG."""
 
     def is_paused(self) -> bool:
         """Whether the DAG is paused, so that no run of it begins; raise `NotFound` if Airflow has no such DAG."""
@@ -76,6 +78,10 @@ class AirflowBackfills:
         prefix = ASKED + commonprefix([start, end])  # noqa: RUF071  they are no paths
         dated = self._pages({"logical_date_gte": start, "logical_date_lt": end})
         return [*dated, *self._pages({"run_id_prefix_pattern": prefix})]
+
+    def queued(self) -> list[DagRunSeen]:
+        """Return the DagRuns triggered for spans that have not begun."""
+        return list(self._pages({"run_id_prefix_pattern": ASKED, "state": "queued"}))
 
     def trigger(self, dag_run_id: str, conf: dict[str, Any]) -> None:
         """Ask for a DagRun of that id, unless that has been done already."""

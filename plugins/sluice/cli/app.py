@@ -7,6 +7,7 @@ import typer
 
 from sluice import __version__
 from sluice.cli.boundary import bounded
+from sluice.cli.commands.backfill import backfill
 from sluice.cli.commands.compare import compare
 from sluice.cli.commands.database import db
 from sluice.cli.commands.dlq import dlq
@@ -67,6 +68,7 @@ def build_app(airflow: Callable[[], Connections]) -> typer.Typer:
     app.command("try", rich_help_panel=_DECLARE)(bounded(try_spec))
     app.command(rich_help_panel=_DECLARE)(bounded(validate))
     app.command("run", rich_help_panel=_WORK)(bounded(run_command))
+    app.command(rich_help_panel=_WORK)(bounded(backfill))
     app.add_typer(review, name="review", rich_help_panel=_WORK)
     app.add_typer(dlq, name="dlq", rich_help_panel=_WORK)
     app.command(rich_help_panel=_WORK)(bounded(rollback))

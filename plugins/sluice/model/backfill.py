@@ -7,7 +7,10 @@ from typing import Final
 
 from sluice.model.base import ShardKey
 from sluice.model.lifecycle import FINAL_RUN_STATUSES, RunStatus
-from sluice.model.run import Run, Window
+from sluice.model.run import Mode, Run, Window
+
+BACKFILL_MODES: Final = (Mode.FULL, Mode.REPLAY)
+"""An incremental run goes on from its watermark, whatever span it is for."""
 
 
 class Reprocess(StrEnum):

@@ -95,7 +95,9 @@ def test_a_sync_that_does_not_exist_is_told_before_airflow_is_asked(invoke: Any)
     """An unknown name ends with 2 and lists the known ones."""
     answer = invoke("run", "hotel", "--json")
     assert answer.exit_code == 2
-    assert json.loads(answer.stdout)["problems"] == ["include/syncs: no sync 'hotel'; did you mean 'hotels'? there are: hotels"]
+    assert json.loads(answer.stdout)["problems"] == [
+        "include/syncs: no sync 'hotel'; did you mean 'hotels'? there are: hotel_days, hotels"
+    ]
 
 
 def test_debug_lets_errors_through(invoke: Any) -> None:
@@ -108,7 +110,7 @@ def test_sound_specs_validate(invoke: Any) -> None:
     """All files are checked, and the names are told."""
     answer = invoke("validate", "--json")
     assert answer.exit_code == 0
-    assert json.loads(answer.stdout) == {"syncs": ["hotels"], "problems": []}
+    assert json.loads(answer.stdout) == {"syncs": ["hotel_days", "hotels"], "problems": []}
     assert invoke("validate", "hotels").stdout == "hotels: all right\n"
 
 
@@ -159,7 +161,11 @@ def test_the_command_is_a_process_with_an_exit_code(project: Path) -> None:
     """As a real process, from a folder inside the project: the version, a sound spec, a wrong setting, no project."""
     assert call(project, "--version").stdout.startswith("sluice ")
     done = call(project, "validate", "--json")
-    assert (done.returncode, json.loads(done.stdout), done.stderr) == (0, {"syncs": ["hotels"], "problems": []}, "")
+    assert (done.returncode, json.loads(done.stdout), done.stderr) == (
+        0,
+        {"syncs": ["hotel_days", "hotels"], "problems": []},
+        "",
+    )
     wrong = call(project, "validate", SLUICE_INCLUD="x")
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert wrong.stderr == "unknown settings SLUICE_INCLUD; known: SLUICE_CACHE, SLUICE_INCLUDE\n"

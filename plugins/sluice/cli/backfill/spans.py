@@ -30,6 +30,13 @@ def scheduled_spans(schedule: str, within: Window) -> list[Window]:
     return _bounded(_intervals(schedule, within), within)
 
 
+def interval_from(schedule: str, start: datetime) -> Window:
+    """Return the interval of a schedule that begins at a moment, or else the next one."""
+    ticks = _ticks(schedule, start)
+    begins = ticks.get_next(datetime)
+    return Window(start=begins, end=ticks.get_next(datetime))
+
+
 def stepped_spans(step: timedelta, within: Window) -> list[Window]:
     """Return spans of one length, from the start on; the last one is shorter where there is no room for more."""
     if step <= timedelta(0):
@@ -50,13 +57,17 @@ def _moment(written: str | None) -> str | None:
 
 
 def _intervals(schedule: str, within: Window) -> Iterator[Window]:
-    ticks = croniter(_CRON.get(schedule, schedule), within.start - timedelta(seconds=1))
+    ticks = _ticks(schedule, within.start)
     start = ticks.get_next(datetime)
     while start < within.end:
         end = ticks.get_next(datetime)
         if start >= within.start and end <= within.end:
             yield Window(start=start, end=end)
         start = end
+
+
+def _ticks(schedule: str, start: datetime) -> croniter:
+    return croniter(_CRON.get(schedule, schedule), start - timedelta(seconds=1))
 
 
 def _steps(step: timedelta, within: Window) -> Iterator[Window]:
@@ -67,7 +78,7 @@ def _steps(step: timedelta, within: Window) -> Iterator[Window]:
 
 
 def _bounded(spans: Iterator[Window], within: Window) -> list[Window]:
-    found = []
+    found: list[Window] = []
     for span in spans:
         if len(found) == MOST_SPANS:
             raise UsageInvalid(f"more than {MOST_SPANS:,} runs at a time: go over a shorter time, or in larger steps")

@@ -94,7 +94,7 @@ def run(
         sync=sync,
         mode=mode,
         window=parse_window(window_start, window_end, ("--window-start", "--window-end")),
-        shards=_shards(shards),
+        shards=asked_shards(shards),
         review=review,
         force=force,
         replays=None if of is None else RunId(of),
@@ -191,7 +191,8 @@ def _is_of(run: Run, asked: dict[str, Any]) -> bool:
     return (run.origin.dag_id, run.origin.dag_run_id) == (asked["dag_id"], asked["dag_run_id"])
 
 
-def _shards(written: str | None) -> tuple[ShardKey, ...]:
+def asked_shards(written: str | None) -> tuple[ShardKey, ...]:
+    """Return the shards that were asked for; none where nothing was written. Raises `UsageInvalid`."""
     if written is None:
         return ()
     keys = tuple(ShardKey(key.strip()) for key in written.split(","))
