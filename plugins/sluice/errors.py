@@ -50,12 +50,14 @@
     │   ├── WaitedInVain            another run of the request, or a supplier's pause, did not end in time
     │   ├── RunIncomplete           a run that ended failed, or with shards missing
     │   ├── ShardsFailed            shards that could not be brought in
+    │   ├── StoppedByHand           a shard that a person has stopped
     │   ├── StackFailed             a service of the local stack did not come up, or went down
     │   └── StackRunning            the local stack of this folder runs already
     ├── OutcomeUnknown      look before repeating
     │   ├── CommitUnconfirmed       the answer to a commit was lost
     │   └── CallUnconfirmed         the answer to a call with side effects was lost
     └── Fenced              somebody else owns this now; stop quietly
+        └── CalledOff               a person has cancelled the run
 
 The docstring of a leaf is its default message. `scope` says how far the error reaches: one object, one shard or the
 whole run.
@@ -99,6 +101,10 @@ class OutcomeUnknown(SluiceError):
 
 class Fenced(SluiceError):
     """Another worker has taken over what this one was doing."""
+
+
+class CalledOff(Fenced):
+    """A person has cancelled the run."""
 
 
 class SupplierUnavailable(Retryable):
@@ -317,6 +323,12 @@ class RunIncomplete(Permanent):
 
 class ShardsFailed(Permanent):
     """Shards could not be brought in."""
+
+    scope = Scope.SHARD
+
+
+class StoppedByHand(Permanent):
+    """A person has stopped the shard."""
 
     scope = Scope.SHARD
 

@@ -6,6 +6,7 @@ from functools import cache
 
 from sluice.adapters import postgres
 from sluice.adapters.airflow_gates import AirflowGates
+from sluice.adapters.airflow_runs import AirflowDagRuns
 from sluice.adapters.artifacts import s3
 from sluice.adapters.artifacts.cache import LocalCache
 from sluice.adapters.artifacts.cached import CachedArtifactStore
@@ -22,7 +23,9 @@ from sluice.adapters.spec_files import SpecFiles
 from sluice.adapters.state import (
     PostgresAccessTokenStore,
     PostgresAlertStore,
+    PostgresAuditStore,
     PostgresBreakerStore,
+    PostgresByHandStore,
     PostgresCallStore,
     PostgresDeadLetterStore,
     PostgresGarbageStore,
@@ -141,6 +144,8 @@ def open_services(
             redrives=PostgresRedriveStore(task_state),
             letter_desk=PostgresLetterDesk(task_state),
             watermarks=PostgresWatermarkStore(task_state),
+            by_hand=PostgresByHandStore(task_state),
+            audit=PostgresAuditStore(task_state),
             garbage=PostgresGarbageStore(task_state),
             progress=PostgresProgressStore(StateDatabase(state, StateClass.SESSION, metrics)),
             artifacts=CachedArtifactStore(S3ArtifactStore(connections.get(ARTIFACTS)), cache_of, metrics),
@@ -158,5 +163,6 @@ def open_services(
             webhook=webhook,
             alerts=PostgresAlertStore(task_state),
             gates=AirflowGates(connections),
+            dag_runs=AirflowDagRuns(connections),
             airflow_url=airflow_url,
         )

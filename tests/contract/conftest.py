@@ -10,6 +10,8 @@ import pytest
 from sluice.adapters.postgres import Database
 from sluice.adapters.state import (
     PostgresAlertStore,
+    PostgresAuditStore,
+    PostgresByHandStore,
     PostgresCallStore,
     PostgresDeadLetterStore,
     PostgresLetterDesk,
@@ -25,6 +27,8 @@ from sluice.adapters.state import (
 from sluice.errors import StateUnavailable
 from sluice.ports import (
     AlertStore,
+    AuditStore,
+    ByHandStore,
     CallStore,
     DeadLetterStore,
     LetterDesk,
@@ -38,6 +42,8 @@ from sluice.ports import (
     WatermarkStore,
 )
 from tests.unit.fakes.alert_store import MemoryAlertStore
+from tests.unit.fakes.audit_store import MemoryAuditStore
+from tests.unit.fakes.by_hand_store import MemoryByHandStore
 from tests.unit.fakes.call_store import MemoryCallStore
 from tests.unit.fakes.dead_letter_store import MemoryDeadLetterStore
 from tests.unit.fakes.letter_desk import MemoryLetterDesk
@@ -71,6 +77,8 @@ class Stores:
     calls: CallStore
     alerts: AlertStore
     progress: ProgressStore
+    by_hand: ByHandStore
+    audit: AuditStore
     let_pass: Callable[[timedelta], None]
     """Makes all that has happened so much longer ago."""
 
@@ -93,6 +101,8 @@ def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
             MemoryCallStore(memory),
             MemoryAlertStore(memory),
             MemoryProgressStore(memory),
+            by_hand=MemoryByHandStore(memory),
+            audit=MemoryAuditStore(memory),
             let_pass=memory.clock.move,
         )
         return
@@ -110,6 +120,8 @@ def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
         PostgresCallStore(database),
         PostgresAlertStore(database),
         PostgresProgressStore(database),
+        by_hand=PostgresByHandStore(database),
+        audit=PostgresAuditStore(database),
         let_pass=partial(_let_pass, database),
     )
     database.close()
@@ -123,6 +135,7 @@ def _let_pass(database: Database, span: timedelta) -> None:
         )
         connection.execute("update sluice_state.shard set progress_at = progress_at - %s", (span,))
         connection.execute(
-            "update sluice_state.lease set expires_at = expires_at - %(span)s, kept_until = kept_until - %(span)s",
+            "update sluice_state.lease set expires_at = expires_at - %(span)s, kept_until = kept_until - %(span)s, "
+            "progress_at = progress_at - %(span)s",
             {"span": span},
         )

@@ -38,7 +38,7 @@ def tables(server: psycopg.Connection, schema: str) -> set[str]:
 
 def test_both_schemas_come_up_beside_each_other(empty_database: ConnectionInfo, server: psycopg.Connection) -> None:
     """One database can hold both; each records its own revision."""
-    assert upgrade(empty_database, "sluice_state") == ["0001", "0002", "0003", "0004", "0005"]
+    assert upgrade(empty_database, "sluice_state") == ["0001", "0002", "0003", "0004", "0005", "0006"]
     assert upgrade(empty_database, "sluice_ledger") == ["0001", "0002", "0003"]
     assert tables(server, "sluice_state") == set(TABLES) | {"migration"}
     assert tables(server, "sluice_ledger") == {"object", "object_event", "publication", "fence", "migration"}
@@ -61,7 +61,7 @@ def test_of_several_that_start_at_once_one_works(empty_database: ConnectionInfo)
 
     with ThreadPoolExecutor(4) as workers:
         applied = list(workers.map(begin, [*SCHEMAS, *SCHEMAS]))
-    assert sorted(applied) == [[], [], ["0001", "0002", "0003"], ["0001", "0002", "0003", "0004", "0005"]]
+    assert sorted(applied) == [[], [], ["0001", "0002", "0003"], ["0001", "0002", "0003", "0004", "0005", "0006"]]
 
 
 @pytest.mark.parametrize("schema", SCHEMAS)
@@ -116,6 +116,7 @@ def test_a_role_without_create_upgrades_a_schema_made_for_it(
             "0003",
             "0004",
             "0005",
+            "0006",
         ]
     finally:
         server.execute("drop schema sluice_state cascade")

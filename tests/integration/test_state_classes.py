@@ -17,6 +17,7 @@ from sluice.adapters.state.database import StateDatabase
 from sluice.errors import Fenced, NotFound, Retryable, SchemaOutdated, SluiceError, StateUnavailable, TargetUnavailable
 from sluice.model.alert import Alert, AlertLevel
 from sluice.model.artifact import ArtifactKind
+from sluice.model.audit import Act, Actor
 from sluice.model.base import ObjectKey, PublicationId, ReviewId, RunId, ShardKey, Token
 from sluice.model.breaker import Breaker
 from sluice.model.call import Call, CallResult
@@ -43,6 +44,7 @@ NOTHING = Garbage(
     kept={},
 )
 HOST = ("shop:443", "hotel-content")
+ADA = Actor(name="ada", via="cli", reason="it hangs")
 TOKEN = SealedToken(b"sealed", MINUTE)
 
 
@@ -62,11 +64,20 @@ ASKED: dict[str, Asked] = {
     ),
     "PostgresAlertStore.failed_in_a_row": Asked((RUN,), 0),
     "PostgresAlertStore.note": Asked((a_run(), Alert(level=AlertLevel.WARN, runs=1)), NotFound),
+    "PostgresAuditStore.note": Asked((Act.COLLECT_GARBAGE, ADA, None, {"runs": 1}), None),
+    "PostgresAuditStore.of": Asked((None, None, 5), []),
     "PostgresBreakerStore.claim_probe": Asked((*HOST, MINUTE), None),
     "PostgresBreakerStore.close": Asked((*HOST, NOW), None),
     "PostgresBreakerStore.count": Asked(HOST, ..., {"tries": 1, "failures": 1, "window": MINUTE}),
     "PostgresBreakerStore.look": Asked(HOST, ...),
     "PostgresBreakerStore.open": Asked(HOST, ..., {"open_for": MINUTE, "reason": "503"}),
+    "PostgresByHandStore.cancel_run": Asked((RUN, ADA), NotFound),
+    "PostgresByHandStore.leases": Asked((), []),
+    "PostgresByHandStore.note_clearing": Asked((RUN, 1), None),
+    "PostgresByHandStore.release_lease": Asked(("hotels", lambda _: MINUTE, ADA), NotFound),
+    "PostgresByHandStore.reset_shard": Asked((RUN, PARIS, ADA), NotFound),
+    "PostgresByHandStore.skip_shard": Asked((RUN, PARIS, ADA), NotFound),
+    "PostgresByHandStore.stop_shard": Asked((RUN, PARIS, ADA), NotFound),
     "PostgresCallStore.answer": Asked((CALL, a_run(), CallResult(accepted=True, answer="200")), NotFound),
     "PostgresCallStore.begin": Asked((CALL, a_run(), MINUTE), NotFound),
     "PostgresCallStore.leave": Asked((CALL, a_run(), "503"), NotFound),

@@ -17,8 +17,15 @@ Clearing a failed shard in Airflow, or running the request again, *reopens* a ru
 are still there, so it goes on where it stood. A run that succeeded is over.
 
 *Shard.* `pending`, then `running` from its first claim until its last chunk is transformed: `succeeded`. A shard that gave
-up is `failed` and may be claimed again; its cursor stands. `skipped` is a person's decision. Where stored bytes turn out
-lost or damaged, the shard is `pending` again: *redone* from its raw chunks, or *restarted* from its first page.
+up is `failed` and may be claimed again; its cursor stands. Where stored bytes turn out lost or damaged, the shard is `pending`
+again: *redone* from its raw chunks, or *restarted* from its first page.
+
+*By hand.* A person may *skip* a shard that has not come in: the run is published without it, and deletes nothing for its
+absence. A shard that is *stopped* has `failed`; one that is *reset* is `pending` from its first page, even if it was skipped.
+Whoever works on it is fenced in each case. What a person has ended, a stopped shard or a run called off, is begun again neither
+by a worker that wakes nor by Airflow's own retries: a claim of the one and an entry into the other are refused until the
+DagRun is cleared, which Airflow counts and the run's row remembers. A run outside Airflow is over for good; asking for the same
+once more is another run.
 
 *Review.* Policy gives the first verdict. `auto-approved` is final. `needs-human` and `blocked` wait for a decision
 (`approved`, `approved-without-deletes`, `rejected`), for the clock (`expired`), or for a newer review that covers them
@@ -75,6 +82,8 @@ class ShardEvent(StrEnum):
     SUCCEED = "succeed"
     FAIL = "fail"
     SKIP = "skip"
+    STOP = "stop"
+    RESET = "reset"
     REDO = "redo"
     RESTART = "restart"
 
@@ -140,14 +149,17 @@ RUN_TRANSITIONS: Final[dict[tuple[RunStatus, RunEvent], RunStatus]] = {
     (RunStatus.CANCELLED, RunEvent.REOPEN): RunStatus.RUNNING,
 }
 
+_NOT_IN = (ShardStatus.PENDING, ShardStatus.RUNNING, ShardStatus.FAILED)
+
 SHARD_TRANSITIONS: Final[dict[tuple[ShardStatus, ShardEvent], ShardStatus]] = {
     (ShardStatus.PENDING, ShardEvent.CLAIM): ShardStatus.RUNNING,
     (ShardStatus.RUNNING, ShardEvent.CLAIM): ShardStatus.RUNNING,
     (ShardStatus.FAILED, ShardEvent.CLAIM): ShardStatus.RUNNING,
     (ShardStatus.RUNNING, ShardEvent.SUCCEED): ShardStatus.SUCCEEDED,
     (ShardStatus.RUNNING, ShardEvent.FAIL): ShardStatus.FAILED,
-    (ShardStatus.PENDING, ShardEvent.SKIP): ShardStatus.SKIPPED,
-    (ShardStatus.FAILED, ShardEvent.SKIP): ShardStatus.SKIPPED,
+    **{(status, ShardEvent.SKIP): ShardStatus.SKIPPED for status in _NOT_IN},
+    **{(status, ShardEvent.STOP): ShardStatus.FAILED for status in _NOT_IN},
+    **{(status, ShardEvent.RESET): ShardStatus.PENDING for status in ShardStatus},
     **{
         (status, event): ShardStatus.PENDING
         for status in (ShardStatus.PENDING, ShardStatus.RUNNING, ShardStatus.SUCCEEDED, ShardStatus.FAILED)

@@ -8,6 +8,7 @@ from typing import Final
 from pydantic import Field, model_validator
 
 from sluice.model.artifact import Pointer
+from sluice.model.audit import Actor
 from sluice.model.base import Frozen, ReviewId, RunId
 from sluice.model.ledger import WRITING_OUTCOMES, Outcome
 from sluice.model.lifecycle import ReviewEvent, ShardStatus, Verdict
@@ -95,6 +96,11 @@ class Decision(Frozen):
         if self.via == "policy" and self.choice not in (Choice.EXPIRE, Choice.REJECT):
             raise ValueError("policy decides about nothing but what nobody answers")
         return self
+
+    @property
+    def actor(self) -> Actor:
+        """Who decided, and why, as the audit trail has it."""
+        return Actor(name=self.by, via=self.via, reason=self.comment)
 
     def answers_as(self, other: "Decision") -> bool:
         """Whether the other one says the same: it lets through as many deletions, or leaves that open."""

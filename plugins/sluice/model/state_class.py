@@ -37,6 +37,15 @@ class OnFailure(StrEnum):
     DROP = "drop"
 
 
+class Branch(StrEnum):
+    """What becomes of a row that is read; see `adapters.state.versions`."""
+
+    CONTINUE = "continue"
+    MIGRATE = "migrate"
+    REFUSE = "refuse"
+    REBUILD = "rebuild"
+
+
 @dataclass(frozen=True)
 class Kept:
     """How the rows of a table are kept."""
@@ -63,7 +72,9 @@ TABLES: Final[dict[str, Kept]] = {
     "decision": Kept(_TASK, "state_ttl", WriteMode.AT_CHECKPOINTS),
     "dead_letter": Kept(_TASK, None, WriteMode.AT_CHECKPOINTS),
     "dead_letter_lines": Kept(_TASK, None, WriteMode.AT_CHECKPOINTS),
+    "audit": Kept(_TASK, None, WriteMode.AT_CHECKPOINTS),
     "watermark": Kept(_TASK, None, WriteMode.AT_CHECKPOINTS),
+    "incident": Kept(_TASK, "state_ttl", WriteMode.AT_CHECKPOINTS),
     # Transitions note their events in their own transactions: those lose nothing, though they might.
     "event": Kept(_SESSION, "session_ttl", WriteMode.AT_CHECKPOINTS),
     "progress": Kept(_SESSION, "session_ttl", WriteMode.AGGREGATED, OnFailure.DROP),

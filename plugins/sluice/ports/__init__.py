@@ -1,6 +1,7 @@
 """What the flow needs from the world, one small Protocol for each need, and `Services`, the bundle of them all."""
 
 from sluice.ports.artifacts import ArtifactStore, ChunkCodec
+from sluice.ports.by_hand import AuditStore, ByHandStore, DagRuns
 from sluice.ports.coordination import (
     AccessTokenStore,
     AlertStore,
@@ -39,12 +40,15 @@ __all__ = [
     "AccessTokenStore",
     "AlertStore",
     "ArtifactStore",
+    "AuditStore",
     "BreakerStore",
+    "ByHandStore",
     "CallStore",
     "ChunkCodec",
     "Clock",
     "ConnectionInfo",
     "Connections",
+    "DagRuns",
     "DatabaseProbe",
     "DeadLetterStore",
     "DiffCounts",

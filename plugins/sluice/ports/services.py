@@ -8,6 +8,7 @@ from sluice.model.quality import Suite
 from sluice.model.spec import SyncSpec, WebhookSpec
 from sluice.model.stage import StagePolicy
 from sluice.ports.artifacts import ArtifactStore, ChunkCodec
+from sluice.ports.by_hand import AuditStore, ByHandStore, DagRuns
 from sluice.ports.coordination import AlertStore, CallStore, ProgressStore, Webhook
 from sluice.ports.gates import Gates
 from sluice.ports.letters import DeadLetterStore, LetterDesk, RedriveStore
@@ -37,6 +38,8 @@ class Services:
     letter_desk: LetterDesk
     watermarks: WatermarkStore
     progress: ProgressStore
+    by_hand: ByHandStore
+    audit: AuditStore
     garbage: GarbageStore
     artifacts: ArtifactStore
     codec: ChunkCodec
@@ -59,5 +62,6 @@ class Services:
     webhook: Callable[[WebhookSpec, StagePolicy], Webhook]
     alerts: AlertStore
     gates: Gates
+    dag_runs: DagRuns
     airflow_url: str | None = None
     """Where people reach this Airflow; None: that is not known here."""

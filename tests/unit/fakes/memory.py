@@ -4,11 +4,13 @@ import threading
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import count
+from typing import Any
 
-from sluice.errors import Fenced, FlightTaken, NotFound, StateUnreadable
+from sluice.errors import CalledOff, Fenced, FlightTaken, NotFound, StateUnreadable
 from sluice.guard import takeover
 from sluice.model.alert import Alert
 from sluice.model.artifact import ArtifactRef, Pointer
+from sluice.model.audit import Act, Actor, AuditEntry
 from sluice.model.base import ReviewId, RunId, ShardKey, Token
 from sluice.model.call import Call
 from sluice.model.lifecycle import RunStatus
@@ -27,6 +29,7 @@ class Lease:
     owner: RunId
     expires_at: datetime
     kept_until: datetime | None = None
+    seen_at: datetime | None = None
 
 
 @dataclass
@@ -50,6 +53,10 @@ class Memory:
     calls: dict[str, tuple[Call, datetime]] = field(default_factory=dict)
     alerts: dict[RunId, Alert] = field(default_factory=dict)
     progress: dict[tuple[RunId, ShardKey], Progress] = field(default_factory=dict)
+    clearings: dict[RunId, int] = field(default_factory=dict)
+    called_off: dict[RunId, int] = field(default_factory=dict)
+    stopped: dict[tuple[RunId, ShardKey], int] = field(default_factory=dict)
+    audit: list[AuditEntry] = field(default_factory=list)
     unreadable: set[tuple[str, str]] = field(default_factory=set)
     """Rows that make no sense, by table and name."""
     _tokens: "count[int]" = field(default_factory=lambda: count(1))
@@ -81,13 +88,23 @@ class Memory:
         if (table, name) in self.unreadable:
             raise StateUnreadable(f"{table} {name} cannot be read", table=table, **facts)
 
+    def note_act(
+        self, act: Act, by: Actor, *, sync: str | None, run: RunId | None = None, subject: str | None = None, **facts: Any
+    ) -> None:
+        """Note what somebody has done."""
+        number, at = len(self.audit) + 1, self.clock.now()
+        entry = AuditEntry(id=number, at=at, act=act, by=by, sync=sync, run=run, subject=subject, facts=facts)
+        self.audit.append(entry)
+
     def rival(self, request_key: str, run: RunId) -> Lease | None:
         """Return the lease of another run that has not run out."""
         lease = self.leases.get(request_key)
         return lease if lease and lease.owner != run and lease.expires_at > self.clock.now() else None
 
     def take_flight(self, run: Run, ttl: timedelta | None = None) -> None:
-        """Give the run the flight of its request, or raise `FlightTaken`; `Fenced` if another has taken over from it."""
+        """Give the run the flight of its request, or raise `FlightTaken`; `Fenced` if it is over for good."""
+        if self.called_off.get(run.id) == self.clearings.get(run.id, 0):
+            raise CalledOff(f"run {run.id} is over", run=run.id)
         if rival := self.rival(run.request_key, run.id):
             raise FlightTaken(f"run {rival.owner} of the same request is alive", owner=rival.owner, expires_at=rival.expires_at)
         if run.failure is not None and takeover.is_taken_over(run):
@@ -96,14 +113,15 @@ class Memory:
         held = self.leases.get(run.request_key)
         kept_until = held.kept_until if held and held.owner == run.id else None
         expires_at = self.clock.now() + ttl
-        self.leases[run.request_key] = Lease(run.id, max(expires_at, kept_until or expires_at), kept_until)
+        lasts_until = max(expires_at, kept_until or expires_at)
+        self.leases[run.request_key] = Lease(run.id, lasts_until, kept_until, seen_at=self.clock.now())
 
     def hold_out(self, run: RunId, silence: timedelta) -> None:
         """Keep the flight of a run for so long, whatever is said of it meanwhile."""
         key = self.run(run).request_key
         until = self.clock.now() + silence
         held = self.leases[key]
-        self.leases[key] = Lease(run, max(held.expires_at, until), max(held.kept_until or until, until))
+        self.leases[key] = Lease(run, max(held.expires_at, until), max(held.kept_until or until, until), held.seen_at)
 
     def still_run(self, run: RunId, token: Token, ttl: timedelta | None = None) -> None:
         """Extend the flight, or raise `Fenced` if it or the run is somebody else's."""

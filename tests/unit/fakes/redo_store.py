@@ -24,12 +24,15 @@ class MemoryRedoStore:
     def fetch_again(self, shard: ShardKey, holder: Holder) -> None:
         """Begin the shard again."""
         with self._memory.lock:
-            run = self._checked(holder)
-            begun = {"cursor": None, "exhausted": False, "high_mark": None, "until": None, "supplied_at": None}
-            begun |= {"chunks": 0, "pages": 0, "records": 0}
-            epoch = self._memory.shards[run, shard].epoch + 1 if (run, shard) in self._memory.shards else 0
-            self._mark(run, shard, ShardEvent.RESTART, epoch=epoch, **begun)
-            self._supersede(run, lambda ref: ref.shard == shard or ref.kind is ArtifactKind.DIFF)
+            self.begin_again(self._checked(holder), shard, ShardEvent.RESTART)
+
+    def begin_again(self, run: RunId, shard: ShardKey, event: ShardEvent) -> None:
+        """Begin the shard again, whoever has it."""
+        begun = {"cursor": None, "exhausted": False, "high_mark": None, "until": None, "supplied_at": None}
+        begun |= {"chunks": 0, "pages": 0, "records": 0}
+        epoch = self._memory.shards[run, shard].epoch + 1 if (run, shard) in self._memory.shards else 0
+        self._mark(run, shard, event, epoch=epoch, **begun)
+        self._supersede(run, lambda ref: ref.shard == shard or ref.kind is ArtifactKind.DIFF)
 
     def map_again(self, shard: ShardKey, chunks: Sequence[int], holder: Holder) -> None:
         """Let some chunks be mapped again."""

@@ -1,9 +1,12 @@
 """Reviews in memory."""
 
+from typing import Any
+
 from sluice.errors import IllegalTransition, NotFound
 from sluice.guard.supersession import Reviewed, covers
+from sluice.model.audit import POLICY, Act, Actor
 from sluice.model.base import ReviewId, RunId
-from sluice.model.lifecycle import REVIEW_TRANSITIONS, WAITING_VERDICTS, ReviewEvent, advance
+from sluice.model.lifecycle import REVIEW_TRANSITIONS, WAITING_VERDICTS, ReviewEvent, Verdict, advance
 from sluice.model.review import Decision, Review, no_longer_waits
 from sluice.model.run import Run
 from tests.unit.fakes.memory import Memory
@@ -26,8 +29,15 @@ class MemoryReviewStore:
                 if older.verdict in WAITING_VERDICTS and self._gives_way(older, review):
                     verdict = advance(REVIEW_TRANSITIONS, older.verdict, ReviewEvent.SUPERSEDE)
                     reviews[older.id] = older.model_copy(update={"verdict": verdict, "superseded_by": review.id})
+                    self._note(reviews[older.id], POLICY, successor=review.id)
             reviews[review.id] = review
+            if review.verdict is Verdict.AUTO_APPROVED:
+                self._note(review, POLICY, writes=review.figures.writes)
             return review
+
+    def _note(self, review: Review, by: Actor, **facts: Any) -> None:
+        told = {"verdict": review.verdict, **facts}
+        self._memory.note_act(Act.DECIDE_REVIEW, by, sync=review.sync, run=review.run, subject=review.id, **told)
 
     def _gives_way(self, older: Review, newer: Review) -> bool:
         if older.run == newer.run:
@@ -82,4 +92,5 @@ class MemoryReviewStore:
             verdict = advance(REVIEW_TRANSITIONS, present.verdict, decision.choice.event)
             decided = present.model_copy(update={"verdict": verdict, "decision": decision})
             self._memory.reviews[review] = decided
+            self._note(decided, decision.actor, choice=decision.choice)
             return decided

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from sluice.errors import IllegalTransition
+from sluice.errors import IllegalTransition, StoppedByHand
 from sluice.model.artifact import ArtifactKind, Pointer
 from sluice.model.base import RunId, ShardKey, Token
 from sluice.model.lifecycle import SHARD_TRANSITIONS, RunStatus, ShardEvent, ShardStatus, advance, sources
@@ -108,6 +108,8 @@ class MemoryShardStore:
             if shard.status not in sources(SHARD_TRANSITIONS, ShardEvent.CLAIM):
                 return shard
             memory.take_flight(memory.run(run))
+            if memory.stopped.get((run, key)) == memory.clearings.get(run, 0) and shard.failure is not None:
+                raise StoppedByHand(f"shard {key} of run {run}: {shard.failure.message}", run=run, shard=key)
             return self._keep(
                 shard,
                 status=advance(SHARD_TRANSITIONS, shard.status, ShardEvent.CLAIM),

@@ -24,8 +24,11 @@ from sluice.model.stage import StagePolicy
 from sluice.ports import Ledger, Page, Services, Source, Target, TeamFunction, Webhook
 from tests.unit.fakes.alert_store import MemoryAlertStore
 from tests.unit.fakes.artifact_store import MemoryArtifactStore
+from tests.unit.fakes.audit_store import MemoryAuditStore
+from tests.unit.fakes.by_hand_store import MemoryByHandStore
 from tests.unit.fakes.call_store import MemoryCallStore
 from tests.unit.fakes.chunk_codec import PlainChunkCodec
+from tests.unit.fakes.dag_runs import MemoryDagRuns
 from tests.unit.fakes.dead_letter_store import MemoryDeadLetterStore
 from tests.unit.fakes.garbage_store import MemoryGarbageStore
 from tests.unit.fakes.gates import MemoryGates
@@ -99,6 +102,7 @@ class Workshop:
     target: MemoryTarget | None = None
     webhooks: dict[str, Webhook] = field(default_factory=dict)
     gates: MemoryGates = field(default_factory=MemoryGates)
+    dag_runs: MemoryDagRuns = field(default_factory=MemoryDagRuns)
     function: TeamFunction | None = None
     suite: Suite = field(default_factory=lambda: Suite(expectations=(SuiteExpectation(type="expect_anything"),)))
 
@@ -120,6 +124,8 @@ class Workshop:
             dead_letters=MemoryDeadLetterStore(self.memory),
             redrives=MemoryRedriveStore(self.memory),
             letter_desk=MemoryLetterDesk(self.memory),
+            by_hand=MemoryByHandStore(self.memory),
+            audit=MemoryAuditStore(self.memory),
             watermarks=MemoryWatermarkStore(self.memory),
             artifacts=self.artifacts,
             codec=self.codec,
@@ -136,6 +142,7 @@ class Workshop:
             webhook=lambda hook, _policy: self.webhooks[hook.name],
             alerts=MemoryAlertStore(self.memory),
             gates=self.gates,
+            dag_runs=self.dag_runs,
         )
 
     def supply(self, *answers: Page | SluiceError) -> ListedSource:

@@ -2,7 +2,9 @@
 
 from sluice.adapters.state.access_tokens import PostgresAccessTokenStore
 from sluice.adapters.state.alerts import PostgresAlertStore
+from sluice.adapters.state.audit import PostgresAuditStore
 from sluice.adapters.state.breakers import PostgresBreakerStore
+from sluice.adapters.state.by_hand import PostgresByHandStore
 from sluice.adapters.state.calls import PostgresCallStore
 from sluice.adapters.state.dead_letters import PostgresDeadLetterStore
 from sluice.adapters.state.garbage import PostgresGarbageStore
@@ -21,7 +23,9 @@ from sluice.adapters.state.watermarks import PostgresWatermarkStore
 __all__ = [
     "PostgresAccessTokenStore",
     "PostgresAlertStore",
+    "PostgresAuditStore",
     "PostgresBreakerStore",
+    "PostgresByHandStore",
     "PostgresCallStore",
     "PostgresDeadLetterStore",
     "PostgresGarbageStore",

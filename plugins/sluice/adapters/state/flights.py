@@ -4,6 +4,8 @@ Every change of a token locks the lease first, and so does every write that depe
 have found holds until the transaction ends. Only a run's row that nobody can read is given a newer token without that.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, Final
 
@@ -11,7 +13,7 @@ import psycopg
 from psycopg.rows import DictRow
 
 from sluice.adapters.queries import Queries
-from sluice.errors import Fenced, FlightTaken, NotFound
+from sluice.errors import CalledOff, Fenced, FlightTaken, NotFound
 from sluice.guard import takeover
 from sluice.model.base import RunId, ShardKey, Token
 
@@ -23,18 +25,29 @@ Connection = psycopg.Connection[DictRow]
 def take(connection: Connection, run: RunId, ttl: timedelta | None = None) -> None:
     """Give the run its request's flight, or raise `FlightTaken`; `Fenced` if another has taken over from it, and may be done.
 
-    Without a ttl: for as long as the run was opened with.
+    Without a ttl: for as long as the run was opened with. `CalledOff` if a person has cancelled it.
     """
     holder = _hold(connection, run, ttl)
+    over = connection.execute(_SQL["over"], {"run": run, "error": takeover.TAKEN_OVER}).fetchone()
+    if over is not None and over["is_called_off"]:
+        raise CalledOff(f"run {run} is over: {over['failure_message']}", run=run)
     if holder is not None:
         raise FlightTaken(
             f"run {holder['owner']} of the same request is alive; its lease ends at {holder['expires_at']:%Y-%m-%dT%H:%M:%SZ}",
             owner=holder["owner"],
             expires_at=holder["expires_at"],
         )
-    taken_over = connection.execute(_SQL["taken_over"], {"run": run, "error": takeover.TAKEN_OVER}).fetchone()
-    if taken_over is not None:
-        raise Fenced(f"run {run} is over: {taken_over['failure_message']}", run=run)
+    if over is not None:
+        raise Fenced(f"run {run} is over: {over['failure_message']}", run=run)
+
+
+@contextmanager
+def locked(connection: Connection, run: RunId) -> Iterator[None]:
+    """Lock the flight of the run's request, whoever has it, and leave it as it is: for who does not work, but acts by hand."""
+    if connection.execute(_SQL["lock"], {"run": run}).fetchone() is None:
+        raise NotFound(f"there is no run {run}", run=run)
+    yield
+    connection.execute(_SQL["unlock"], {"run": run})
 
 
 def release(connection: Connection, run: RunId) -> None:

@@ -26,9 +26,21 @@ where owner = %(run)s
 select run.id as run, lease.owner, lease.expires_at
 from sluice_state.run left join sluice_state.lease on lease.key = run.request_key where run.id = %(run)s
 
--- name: taken_over
--- Why a run is over that another has taken over from; no row for any other.
-select failure_message from sluice_state.run where id = %(run)s and failure_error = %(error)s and follows is null
+-- name: lock
+-- Lock the flight of a run's request, whoever has it; where nobody has, one that has run out is made for that.
+insert into sluice_state.lease as held (key, owner, token, expires_at, progress_at)
+select request_key, id, nextval('sluice_state.token_seq'), '-infinity', clock_timestamp() from sluice_state.run where id = %(run)s
+on conflict (key) do update set key = held.key
+returning held.owner
+
+-- name: unlock
+-- Remove the flight that was made to be locked.
+delete from sluice_state.lease where owner = %(run)s and expires_at = '-infinity'
+
+-- name: over
+-- Why a run is over that a person has called off, or that another has taken over from; no row for any other.
+select called_off_in = clearings as is_called_off, failure_message from sluice_state.run
+where id = %(run)s and (called_off_in = clearings or (failure_error = %(error)s and follows is null))
 
 -- name: release
 -- Give the flight back, if the run has it.

@@ -12,6 +12,7 @@ update sluice_state.shard set
     pages = 0,
     records = 0,
     token = nextval('sluice_state.token_seq'),
+    stopped_in = null,
     failure_error = null,
     failure_message = null
 where run = %(run)s and key = %(key)s and status = any(%(sources)s)

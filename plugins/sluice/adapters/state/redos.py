@@ -49,12 +49,12 @@ class PostgresRedoStore:
             journal.note_run(connection, run.id, "review-again", run.status)
 
 
-def begin_again(connection: Connection, run: RunId, shard: ShardKey) -> None:
+def begin_again(connection: Connection, run: RunId, shard: ShardKey, event: ShardEvent = ShardEvent.RESTART) -> None:
     """Begin a shard of a run whose lease is locked from its first page, in a new epoch; what was made of it counts no more."""
-    begun = _mark(connection, run, shard, ShardEvent.RESTART, "fetch_again")
+    begun = _mark(connection, run, shard, event, "fetch_again")
     connection.execute(_SQL["supersede_shard"], {"run": run, "key": shard})
     connection.execute(_SQL["supersede_diffs"], {"run": run})
-    journal.note_shard(connection, run, shard, ShardEvent.RESTART, begun.status, epoch=begun.epoch)
+    journal.note_shard(connection, run, shard, event, begun.status, epoch=begun.epoch)
 
 
 def _checked(connection: Connection, holder: Holder) -> RunId:

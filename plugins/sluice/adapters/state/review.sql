@@ -37,7 +37,7 @@ select run, key, watermark from sluice_state.shard where run = any(%(runs)s)
 -- Let a newer review take the place of some that wait.
 update sluice_state.review set verdict = %(verdict)s, superseded_by = %(successor)s
 where id = any(%(ids)s) and verdict = any(%(sources)s)
-returning id, run, verdict
+returning id, sync, run, verdict
 
 -- name: superseded_by
 -- The reviews whose place one has taken.

@@ -8,13 +8,15 @@ from psycopg.rows import DictRow
 
 from sluice.adapters.postgres import Transactions
 from sluice.adapters.queries import Queries
-from sluice.adapters.state import flights, journal
+from sluice.adapters.state import audit, flights, journal
 from sluice.adapters.state.columns import storable
 from sluice.adapters.state.review_rows import decision_columns, review_columns, review_from_row, transition
 from sluice.adapters.state.superseding import supersede
 from sluice.adapters.state.versions import readable
 from sluice.errors import IllegalTransition, NotFound, StateTooNew, StateUnreadable
+from sluice.model.audit import POLICY, Act
 from sluice.model.base import ReviewId, RunId
+from sluice.model.lifecycle import Verdict
 from sluice.model.review import Decision, Review, no_longer_waits
 from sluice.model.run import Run
 
@@ -33,6 +35,7 @@ class PostgresReviewStore:
             flights.still_run(connection, run.id, run.token)
             if connection.execute(_SQL["insert"], review_columns(review)).fetchone() is not None:
                 journal.note_review(connection, review.run, review.id, "make", review.verdict)
+                _note_approval(connection, review)
                 supersede(connection, review, run)
             return _get(connection, review.id)
 
@@ -64,22 +67,34 @@ class PostgresReviewStore:
 
     def decide(self, review: ReviewId, decision: Decision) -> Review:
         """Record the decision and move the verdict; the same choice again changes nothing."""
-        event = decision.choice.event
         with self._database.transaction() as connection:
             connection.execute(_SQL["lock_run"], {"id": review})
-            row = connection.execute(_SQL["decide"], {"id": review, **transition(event)}).fetchone()
-            present = _get(connection, review)
-            if row is None and present.decision is not None and present.decision.answers_as(decision):
-                return present
-            if row is None:
-                raise IllegalTransition(
-                    no_longer_waits(present, _successor(connection, present)), state=str(present.verdict), event=str(event)
-                )
-            connection.execute(_SQL["insert_decision"], decision_columns(review, decision))
-            journal.note_review(
-                connection, present.run, review, event, present.verdict, by=storable(decision.by), via=decision.via
-            )
-            return _get(connection, review)
+            return decide_review(connection, review, decision)
+
+
+def decide_review(connection: psycopg.Connection[DictRow], review: ReviewId, decision: Decision) -> Review:
+    """Record the decision about a review whose run is locked."""
+    event = decision.choice.event
+    row = connection.execute(_SQL["decide"], {"id": review, **transition(event)}).fetchone()
+    present = _get(connection, review)
+    if row is None and present.decision is not None and present.decision.answers_as(decision):
+        return present
+    if row is None:
+        raise IllegalTransition(
+            no_longer_waits(present, _successor(connection, present)), state=str(present.verdict), event=str(event)
+        )
+    connection.execute(_SQL["insert_decision"], decision_columns(review, decision))
+    journal.note_review(connection, present.run, review, event, present.verdict, by=storable(decision.by), via=decision.via)
+    facts = {"choice": decision.choice, "verdict": present.verdict, "deletes_at_most": decision.deletes_at_most}
+    audit.note(connection, Act.DECIDE_REVIEW, decision.actor, sync=present.sync, run=present.run, subject=review, **facts)
+    return _get(connection, review)
+
+
+def _note_approval(connection: psycopg.Connection[DictRow], review: Review) -> None:
+    """Note that policy has approved a review that nobody is asked about, if it has."""
+    if review.verdict is Verdict.AUTO_APPROVED:
+        facts = {"verdict": review.verdict, "writes": review.figures.writes}
+        audit.note(connection, Act.DECIDE_REVIEW, POLICY, sync=review.sync, run=review.run, subject=review.id, **facts)
 
 
 def _get(connection: psycopg.Connection[DictRow], review: ReviewId) -> Review:

@@ -31,15 +31,17 @@ group by shard.key
 select key from sluice_state.shard where run = %(run)s and status = 'pending' order by key limit 1
 
 -- name: claim
--- Claim one shard, under a new token and in this release's version.
+-- Claim one shard, under a new token and in this release's version; none that a person has stopped.
 update sluice_state.shard set
     status = %(status)s,
     token = nextval('sluice_state.token_seq'),
     state_version = greatest(state_version, %(state_version)s),
     attempt = attempt + (not exhausted)::integer,
+    stopped_in = null,
     failure_error = null,
     failure_message = null
 where run = %(run)s and key = %(key)s and status = any(%(sources)s)
+    and stopped_in is distinct from (select clearings from sluice_state.run where id = %(run)s)
 returning *
 
 -- name: claim_next

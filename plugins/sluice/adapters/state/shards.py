@@ -13,7 +13,7 @@ from sluice.adapters.queries import Queries
 from sluice.adapters.state import flights, handover, journal, pointers
 from sluice.adapters.state.columns import failure_columns, failure_facts, failure_from_row
 from sluice.adapters.state.versions import Row, Versioned
-from sluice.errors import IllegalTransition, NotFound
+from sluice.errors import IllegalTransition, NotFound, StoppedByHand
 from sluice.model.artifact import Pointer
 from sluice.model.base import RunId, ShardKey, Token
 from sluice.model.lifecycle import SHARD_TRANSITIONS, ShardEvent, ShardStatus, advance, destination, sources
@@ -62,7 +62,7 @@ class PostgresShardStore:
     def get(self, run: RunId, key: ShardKey) -> Shard:
         """Return one shard of the run; raise `NotFound` naming it."""
         with self._database.transaction() as connection:
-            return _get(connection, run, key)
+            return find_shard(connection, run, key)
 
     def delivered(self, sync: str, runs: int) -> dict[ShardKey, tuple[int, ...]]:
         """Return how many records each shard had in the last full runs that succeeded, newest first."""
@@ -73,14 +73,14 @@ class PostgresShardStore:
         return found
 
     def claim(self, run: RunId, key: ShardKey) -> Shard:
-        """Claim the shard; raise `FlightTaken` while another run of the same request is alive."""
+        """Claim the shard; raise `FlightTaken` while another run of the request is alive, `StoppedByHand` if it was stopped."""
         with self._database.transaction() as connection:
-            before = _get(connection, run, key)
+            before = find_shard(connection, run, key)
             if before.status not in sources(SHARD_TRANSITIONS, ShardEvent.CLAIM):
                 return before
             flights.take(connection, run)
             row = connection.execute(_SQL["claim"], {"run": run, "key": key, **_claiming()}).fetchone()
-            return _claimed(connection, row) if row else _get(connection, run, key)
+            return _claimed(connection, row) if row else _unclaimed(find_shard(connection, run, key))
 
     def claim_next(self, run: RunId) -> Shard | None:
         """Claim some pending shard; raise `FlightTaken` while another run of the same request is alive."""
@@ -97,7 +97,7 @@ class PostgresShardStore:
             flights.still_shard(connection, shard.run, shard.key, shard.token, lease_ttl)
             row = connection.execute(_SQL["checkpoint"], {**_identity(shard), **_progress(shard)}).fetchone()
             if row is None:
-                status = _get(connection, shard.run, shard.key).status
+                status = find_shard(connection, shard.run, shard.key).status
                 raise IllegalTransition(f"shard {shard.key} of run {shard.run} is {status}: only a running one gets further")
             pointers.put(connection, pointer)
             return shard_from_row(row)
@@ -126,7 +126,7 @@ class PostgresShardStore:
             facts = {**_identity(shard), "high_mark": shard.high_mark, **_transition(event), **failure_columns(failure)}
             row = connection.execute(_SQL[query], facts).fetchone()
             if row is None:
-                advance(SHARD_TRANSITIONS, _get(connection, shard.run, shard.key).status, event)
+                advance(SHARD_TRANSITIONS, find_shard(connection, shard.run, shard.key).status, event)
                 raise IllegalTransition(f"shard {shard.key} of run {shard.run} has pages left to fetch: it has not succeeded")
             journal.note_shard(connection, shard.run, shard.key, event, row["status"], **failure_facts(failure))
             return shard_from_row(row)
@@ -190,7 +190,8 @@ def _of(connection: psycopg.Connection[DictRow], run: RunId) -> list[Shard]:
     return [shard_from_row(row) for row in connection.execute(_SQL["of_run"], {"run": run})]
 
 
-def _get(connection: psycopg.Connection[DictRow], run: RunId, key: ShardKey) -> Shard:
+def find_shard(connection: psycopg.Connection[DictRow], run: RunId, key: ShardKey) -> Shard:
+    """Return the shard; raise `NotFound` naming it."""
     row = connection.execute(_SQL["get"], {"run": run, "key": key}).fetchone()
     if row is None:
         raise NotFound(f"there is no shard {key} of run {run}", run=run, shard=key)
@@ -200,6 +201,13 @@ def _get(connection: psycopg.Connection[DictRow], run: RunId, key: ShardKey) -> 
 def _claimed(connection: psycopg.Connection[DictRow], row: DictRow) -> Shard:
     shard = shard_from_row(row)
     journal.note_shard(connection, shard.run, shard.key, ShardEvent.CLAIM, shard.status, attempt=shard.attempt)
+    return shard
+
+
+def _unclaimed(shard: Shard) -> Shard:
+    """Return a shard that has come in meanwhile, or was skipped; raise `StoppedByHand` if it could have been claimed."""
+    if shard.failure is not None:
+        raise StoppedByHand(f"shard {shard.key} of run {shard.run}: {shard.failure.message}", run=shard.run, shard=shard.key)
     return shard
 
 

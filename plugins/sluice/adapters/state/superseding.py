@@ -6,11 +6,12 @@ import psycopg
 from psycopg.rows import DictRow
 
 from sluice.adapters.queries import Queries
-from sluice.adapters.state import journal
+from sluice.adapters.state import audit, journal
 from sluice.adapters.state.review_rows import review_from_row, transition
 from sluice.adapters.state.run_rows import run_from_row
 from sluice.adapters.state.versions import readable
 from sluice.guard.supersession import Reviewed, covers
+from sluice.model.audit import POLICY, Act
 from sluice.model.base import ReviewId, RunId, ShardKey
 from sluice.model.lifecycle import ReviewEvent
 from sluice.model.review import Review
@@ -55,3 +56,5 @@ def _note(connection: Connection, superseded: list[ReviewId], successor: ReviewI
     facts = {"ids": superseded, "successor": successor, **transition(ReviewEvent.SUPERSEDE)}
     for row in connection.execute(_SQL["supersede"], facts).fetchall():
         journal.note_review(connection, row["run"], row["id"], ReviewEvent.SUPERSEDE, row["verdict"], successor=successor)
+        told = {"verdict": row["verdict"], "successor": successor}
+        audit.note(connection, Act.DECIDE_REVIEW, POLICY, sync=row["sync"], run=row["run"], subject=row["id"], **told)
