@@ -126,7 +126,8 @@ def installed(home: Path, lock: str) -> Path:
 def contenders(home: Path) -> list[Contender]:
     """Return all of them; those that are not Sluice are installed below `home`."""
     dlt = [_dlt(home, name, way) for name, way in (("dlt", "default"), ("dlt, tuned", "tuned"), ("dlt, fed Arrow", "arrow"))]
-    return [_sluice(), *dlt, _sling(home), _ingestr(home), _copy(home)]
+    by_hand = [_by_hand(home, "COPY, by hand", "with_copy.py"), _by_hand(home, "the floor, by hand", "with_skipping.py")]
+    return [_sluice(), *dlt, _sling(home), _ingestr(home), *by_hand]
 
 
 def _sluice() -> Contender:
@@ -203,11 +204,11 @@ def _ingestr(home: Path) -> Contender:
     )
 
 
-def _copy(home: Path) -> Contender:
+def _by_hand(home: Path, name: str, script: str) -> Contender:
     return Contender(
-        name="COPY, by hand",
+        name=name,
         table="public.hotels",
-        command=lambda place, state: [home / "hand/bin/python", LOCKS / "with_copy.py", place.supplier(state), place.url],
+        command=lambda place, state: [home / "hand/bin/python", LOCKS / script, place.supplier(state), place.url],
         live="gone_at is null",
         sees_deletions=True,
         lock="hand",

@@ -51,14 +51,18 @@ where h.gone_at is null and not exists (select from staged s where s.id = h.id)
 """
 
 
-def line(hotel: dict[str, Any]) -> str:
+def digest_of(hotel: dict[str, Any]) -> str:
+    """Return what tells a hotel from one that differs in anything."""
+    return hashlib.blake2b(orjson.dumps(hotel, option=orjson.OPT_SORT_KEYS), digest_size=16).hexdigest()
+
+
+def line(hotel: dict[str, Any], digest: str) -> str:
     """Return a hotel as COPY reads it."""
     values = [hotel[name] for name in COLUMNS if name != "row_hash"]
     text = "\0".join([value if isinstance(value, str) else orjson.dumps(value).decode() for value in values])
     for sign, escaped in ESCAPES:
         text = text.replace(sign, escaped)
-    digest = hashlib.blake2b(orjson.dumps(hotel, option=orjson.OPT_SORT_KEYS), digest_size=16)
-    return text.replace("\0", "\t") + f"\t\\\\x{digest.hexdigest()}\n"
+    return text.replace("\0", "\t") + f"\t\\\\x{digest}\n"
 
 
 async def fetch_all(session: aiohttp.ClientSession, supplier: str, countries: list[str], pages: asyncio.Queue[Any]) -> None:
@@ -94,7 +98,7 @@ async def main(supplier: str, dsn: str) -> None:
         fetching = asyncio.create_task(fetch_all(session, supplier, countries, pages))
         async with cursor.copy(f"copy staged ({NAMES}) from stdin") as copy:
             while (page := await pages.get()) is not None:
-                await copy.write("".join(map(line, page)))
+                await copy.write("".join(line(hotel, digest_of(hotel)) for hotel in page))
         await fetching
         await cursor.execute("analyze staged")
         await cursor.execute(WRITE)
