@@ -1,4 +1,4 @@
-"""The least a pipeline can do that keeps what came: unchanged hotels are told by their bytes, unread; pages are kept compressed.
+"""The least a pipeline can do that keeps what came: unchanged hotels are told by their bytes, unread; pages are kept, too.
 
 usage: with_skipping.py SUPPLIER DSN
 
