@@ -12,7 +12,7 @@ from sluice.ports.coordination import (
     SealedToken,
     Webhook,
 )
-from sluice.ports.gates import Gates
+from sluice.ports.gates import Gates, Triggered, Triggers
 from sluice.ports.letters import DeadLetterStore, LetterDesk, RedriveStore
 from sluice.ports.run_memory import PointerStore, ReviewStore, RunStore, ShardStore, WatermarkStore
 from sluice.ports.services import Services
@@ -88,6 +88,8 @@ __all__ = [
     "Target",
     "TeamFunction",
     "Triage",
+    "Triggered",
+    "Triggers",
     "Undo",
     "WatermarkStore",
     "Webhook",

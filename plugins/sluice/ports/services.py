@@ -10,7 +10,7 @@ from sluice.model.stage import StagePolicy
 from sluice.ports.artifacts import ArtifactStore, ChunkCodec
 from sluice.ports.by_hand import AuditStore, ByHandStore, DagRuns
 from sluice.ports.coordination import AlertStore, CallStore, ProgressStore, Webhook
-from sluice.ports.gates import Gates
+from sluice.ports.gates import Gates, Triggers
 from sluice.ports.letters import DeadLetterStore, LetterDesk, RedriveStore
 from sluice.ports.run_memory import PointerStore, ReviewStore, RunStore, ShardStore, WatermarkStore
 from sluice.ports.supplier import ShardFinder, Source
@@ -62,6 +62,7 @@ class Services:
     webhook: Callable[[WebhookSpec, StagePolicy], Webhook]
     alerts: AlertStore
     gates: Gates
+    triggers: Triggers
     dag_runs: DagRuns
     airflow_url: str | None = None
     """Where people reach this Airflow; None: that is not known here."""

@@ -47,6 +47,7 @@ from tests.unit.fakes.shard_finder import ListedShardFinder
 from tests.unit.fakes.shard_store import MemoryShardStore
 from tests.unit.fakes.source import ListedSource
 from tests.unit.fakes.target import MemoryTarget
+from tests.unit.fakes.triggers import MemoryTriggers
 from tests.unit.fakes.watermark_store import MemoryWatermarkStore
 
 RUN = RunId("run-1")
@@ -102,6 +103,7 @@ class Workshop:
     target: MemoryTarget | None = None
     webhooks: dict[str, Webhook] = field(default_factory=dict)
     gates: MemoryGates = field(default_factory=MemoryGates)
+    triggers: MemoryTriggers = field(default_factory=MemoryTriggers)
     dag_runs: MemoryDagRuns = field(default_factory=MemoryDagRuns)
     function: TeamFunction | None = None
     suite: Suite = field(default_factory=lambda: Suite(expectations=(SuiteExpectation(type="expect_anything"),)))
@@ -142,6 +144,7 @@ class Workshop:
             webhook=lambda hook, _policy: self.webhooks[hook.name],
             alerts=MemoryAlertStore(self.memory),
             gates=self.gates,
+            triggers=self.triggers,
             dag_runs=self.dag_runs,
         )
 
