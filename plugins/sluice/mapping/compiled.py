@@ -68,6 +68,13 @@ class CompiledPaths:
                 values[index] = below(values[index])
         return values
 
+    def columns(self, records: Sequence[Raw]) -> list[Sequence[Any]]:
+        """Return path by path what `decode` finds in one or more records; raise as it does."""
+        if self._in_one is None:
+            return list(zip(*map(self.decode, records), strict=True))
+        found: list[Sequence[Any]] = list(zip(*map(astuple, map(self._in_one, records)), strict=True))
+        return found if self._is_in_order else list(self._pick(found))
+
 
 def leading_keys(path: Path) -> _Keys:
     """Return the keys with which a path begins, up to its first array."""

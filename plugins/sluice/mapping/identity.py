@@ -1,6 +1,7 @@
 """A raw record comes in; which object it is of, its version and its mark go out, before anything else of it is read."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import count, repeat
 from typing import Any, Final
 
 import msgspec
@@ -27,7 +28,7 @@ class Identified(msgspec.Struct, gc=False):
     mark: tuple[Any, Any] | None
     """Its place and its value."""
     raw: Raw
-    values: list[Any]
+    values: Sequence[Any]
     """Those of the identity's fields."""
     is_dubious: bool
     is_gone: bool
@@ -83,6 +84,25 @@ class Identity:
         is_gone = self._gone is not None and values[self._gone] is True
         return Identified(head, mark, raw, values, is_dubious, is_gone, None if row is None or make is None else make(row))
 
+    def of_all(self, records: Sequence[Raw], frame: int) -> list[Identified] | None:
+        """Return what `of` does of each record of a page, at half the price; None if it has to be asked of each of them."""
+        columns = self._reader.columns(records)
+        if columns is None:
+            return None
+        rows = list(zip(*columns, strict=True))
+        keys = self._keys(columns[0], rows)
+        try:
+            marks = [self._mark(row) for row in rows] if self._marking else repeat(None)
+        except Violation:
+            return None
+        if keys is None:
+            return None
+        hashes = [raw_hash(raw, self._reading) for raw in records]
+        versions: Iterable[int | None] = repeat(None) if self._version is None else map(self._version_of, rows)
+        gone = repeat(False) if self._gone is None else [value is True for value in columns[self._gone]]
+        heads = map(Head, keys, versions, hashes, repeat(frame), count())
+        return list(map(Identified, heads, marks, records, rows, repeat(False), gone, repeat(None)))
+
     def read(self, record: Raw) -> list[Any]:
         """Return the values of the identity's fields in a record, null where they cannot be read."""
         values = outcome(self._reader, record, is_dubious=False)
@@ -111,7 +131,7 @@ class Identity:
         except MISSES:
             return None
 
-    def _mark(self, values: list[Any]) -> tuple[Any, Any] | None:
+    def _mark(self, values: Sequence[Any]) -> tuple[Any, Any] | None:
         """Return the mark of a record, if it has one; raise `Violation` if it cannot be read."""
         for _, place in self._marking:
             if (value := values[place]) is not None and self._order is not None:
@@ -127,13 +147,20 @@ class Identity:
             return Problem(name, violation.error, f"is the watermark, and {violation.message}")
         return None
 
-    def _version_of(self, values: list[Any]) -> int | None:
+    def _version_of(self, values: Sequence[Any]) -> int | None:
         if self._version is None or self._to_version is None:
             return None
         value = values[self._version]
         return None if value is None else self._to_version(value)
 
-    def _key(self, values: list[Any]) -> ObjectKey | None:
+    def _keys(self, first: Sequence[Any], rows: Sequence[Sequence[Any]]) -> Sequence[ObjectKey] | None:
+        """Return the keys of all rows, `first` being the values of the first field; None if one is too long."""
+        if self._is_plain and set(map(type, first)) == {str}:
+            return first if max(map(len, first)) * _UTF8_BYTES <= _KEY_BYTES else None
+        keys = [key for row in rows if (key := self._key(row)) is not None]
+        return keys if len(keys) == len(rows) else None
+
+    def _key(self, values: Sequence[Any]) -> ObjectKey | None:
         """Return the text of a key, out of the values that begin with its own; None if it is too long for an index."""
         key = values[0] if self._is_plain and type(values[0]) is str else key_text(self._key_kinds, values)
         if len(key) * _UTF8_BYTES > _KEY_BYTES and len(key.encode()) > _KEY_BYTES:

@@ -19,7 +19,6 @@ from sluice.mapping.team_functions import making
 from sluice.mapping.violation import Problem
 from sluice.mapping.watermarks import ChunkMarks, mark_order
 from sluice.model.base import ObjectKey
-from sluice.model.ledger import Remembered
 from sluice.model.reject import RawAddress, Reject
 from sluice.model.rows import Postdated
 from sluice.model.spec import SyncSpec
@@ -51,6 +50,7 @@ class _Chunk:
     artifact_key: str
     file: RowsFile
     marks: ChunkMarks | None
+    pages: list[RecordPage] = field(default_factory=list)
     rejects: list[Reject] = field(default_factory=list)
 
 
@@ -96,7 +96,8 @@ class Mapper:
         records: list[Identified] = []
         is_looked_up = self._making is not None
         for frame, body in enumerate(pages):
-            records += self._identified(chunk, self._split(body, artifact_key, frame), frame)
+            chunk.pages.append(self._split(body, artifact_key, frame))
+            records += self._identified(chunk, frame)
             if records and not is_looked_up:
                 # What the ledger knows of one page says what to expect of the others.
                 self._take(chunk, records, remember)
@@ -121,53 +122,66 @@ class Mapper:
             message = f"page {frame} of {artifact_key}: {error.message}"
             raise type(error)(message, artifact=artifact_key, frame=frame) from None
 
-    def _identified(self, chunk: _Chunk, page: RecordPage, frame: int) -> Iterator[Identified]:
-        """Yield each record of a page with its key, version and watermark, and its bytes hashed."""
-        identify = self._identity.of
+    def _identified(self, chunk: _Chunk, frame: int) -> list[Identified]:
+        """Return each record of a page with its key, version and watermark, and its bytes hashed."""
+        page = chunk.pages[frame]
         make = chunk.file.make if self._are_new and self._making is None else None
+        if make is None and not page.dubious and (all_ := self._identity.of_all(page.records, frame)) is not None:
+            return all_
+        identified = []
         for index, raw in enumerate(page.records):
+            # What is known by its bytes is sound, so others are looked at later on, unless they are read in full at once.
+            is_lost = make is not None and index in page.damaged
             is_dubious = index in page.dubious
-            found = None if index in page.damaged else identify(raw, frame, index, is_dubious=is_dubious, make=make)
-            if found is not None:
-                yield found
-                continue
-            address = RawAddress(artifact=chunk.artifact_key, frame=frame, index=index)
-            key, problems = self._identity.problems(raw)
-            chunk.rejects.append(_reject(key, address, problems, raw))
+            found = None if is_lost else self._identity.of(raw, frame, index, is_dubious=is_dubious, make=make)
+            if found is None:
+                self._lose(chunk, raw, frame, index)
+            else:
+                identified.append(found)
+        return identified
+
+    def _lose(self, chunk: _Chunk, raw: Raw, frame: int, index: int) -> None:
+        """Reject a record of which not even the identity is sound."""
+        key, problems = self._identity.problems(raw)
+        chunk.rejects.append(_reject(key, RawAddress(artifact=chunk.artifact_key, frame=frame, index=index), problems, raw))
 
     def _take(self, chunk: _Chunk, records: Sequence[Identified], remember: Remember) -> None:
         """Make of each record what it is, by what `remember` knows of its object: a row, a tombstone, or a reject."""
         known = remember(list(dict.fromkeys(record.head.key for record in records)))
         self._are_new = not known
-        looked_up = [(record, held := known.get(record.head.key), _is_news(record, held)) for record in records]
-        read = self._read([record for record, _, is_news in looked_up if is_news and not record.made])
-        for record, held, is_news in looked_up:
-            if is_news and record.made:
-                chunk.file.add(record.head, record.made)
-            elif is_news:
+        are_known = [
+            (held := known.get(record.head.key)) is not None and held.raw_hash == record.head.raw_hash for record in records
+        ]
+        unknown = [record for record, is_known in zip(records, are_known, strict=True) if not is_known]
+        lost = {id(record) for record in unknown if record.head.index in chunk.pages[record.head.frame].damaged}
+        read = self._read([record for record in unknown if not (record.is_gone or record.made or id(record) in lost)])
+        for record, is_known in zip(records, are_known, strict=True):
+            head = record.head
+            if id(record) in lost:
+                self._lose(chunk, record.raw, head.frame, head.index)
+                continue
+            if record.is_gone:
+                chunk.file.add_tombstone(head)
+            elif is_known:
+                _, row, version = known[head.key]
+                chunk.file.add_unmapped(head, version, row)
+            elif record.made:
+                chunk.file.add(head, record.made)
+            else:
                 values = next(read)
                 if isinstance(values, tuple):
-                    address = RawAddress(artifact=chunk.artifact_key, frame=record.head.frame, index=record.head.index)
-                    chunk.rejects.append(_reject(record.head.key, address, values, record.raw))
+                    address = RawAddress(artifact=chunk.artifact_key, frame=head.frame, index=head.index)
+                    chunk.rejects.append(_reject(head.key, address, values, record.raw))
                     continue
-                chunk.file.add(record.head, chunk.file.make(values))
-            elif record.is_gone or held is None:
-                chunk.file.add_tombstone(record.head)
-            else:
-                chunk.file.add_unmapped(record.head, held.source_version, held.row_hash)
+                chunk.file.add(head, chunk.file.make(values))
             if chunk.marks is not None and record.mark is not None:
-                chunk.marks.take(record.head.key, record.mark)
+                chunk.marks.take(head.key, record.mark)
 
     def _read(self, records: Sequence[Identified]) -> Iterator[Outcome]:
         """Yield what becomes of each object that the ledger does not know as it is."""
         if self._making is not None:
             return iter(self._making(records))
         return outcomes(self._reader, [(record.raw, record.is_dubious) for record in records])
-
-
-def _is_news(record: Identified, held: Remembered | None) -> bool:
-    """Whether an object has a row that has to be made: it is not gone, and nobody remembers its bytes."""
-    return not record.is_gone and (held is None or held.raw_hash != record.head.raw_hash)
 
 
 def _reject(key: ObjectKey | None, address: RawAddress, problems: Sequence[Problem], raw: Raw) -> Reject:

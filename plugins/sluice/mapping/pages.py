@@ -1,7 +1,8 @@
 """One page as it came in; its records out, each as its raw bytes."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 import msgspec
@@ -22,10 +23,19 @@ class RecordPage:
     """The records of one page, and the places of those that are not what they should be."""
 
     records: Sequence[Raw]
-    damaged: frozenset[int] = frozenset()
-    """Not JSON, or not UTF-8: to be rejected."""
     dubious: frozenset[int] = frozenset()
     """Perhaps with a NUL in some text: to be read with care."""
+    body: bytes = field(default=b"", repr=False, compare=False)
+    """The page, where it was taken apart without a look at its texts."""
+    malformed: frozenset[int] = frozenset()
+    """Not JSON, as far as has been looked."""
+
+    @cached_property
+    def damaged(self) -> frozenset[int]:
+        """Not JSON, or not UTF-8: to be rejected. It takes a look at every byte."""
+        if is_utf8(self.body):
+            return self.malformed
+        return self.malformed | _places(self.records, lambda record: not is_utf8(record))
 
 
 class PageSplitter:
@@ -51,8 +61,7 @@ class PageSplitter:
         for _ in self._path:
             found = found.below
         found = [] if found is None else found
-        damaged = frozenset() if is_utf8(page) else _places(found, lambda record: not is_utf8(record))
-        return RecordPage(found, damaged, _with_nul(page, found))
+        return RecordPage(found, _with_nul(page, found), page)
 
     def _split_damaged(self, page: bytes) -> RecordPage:
         try:
@@ -60,7 +69,8 @@ class PageSplitter:
             found = [] if start is None else [Raw(page[begin:end]) for _, begin, end in tokens.items(page, start)]
         except Unbalanced:
             raise AnswerNotJson("the page is cut short or is not JSON") from None
-        return RecordPage(found, _places(found, lambda record: not _is_json(record)), _with_nul(page, found))
+        malformed = _places(found, lambda record: not _is_json(record))
+        return RecordPage(found, _with_nul(page, found), malformed=malformed)
 
     def _list_start(self, page: bytes) -> int | None:
         """Return where the list of records begins, having seen that the page is whole; None if null stands there."""
