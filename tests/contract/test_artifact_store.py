@@ -2,6 +2,7 @@
 
 import hashlib
 from datetime import UTC, datetime
+from io import BytesIO
 from pathlib import Path
 from typing import cast
 
@@ -46,6 +47,26 @@ def test_gives_back_what_it_was_given(store: ArtifactStore, data: bytes) -> None
     assert (pointer.ref, pointer.bytes, pointer.records, pointer.expires_at) == (REF, len(data), 7, expires_at)
     assert pointer.sha256 == hashlib.sha256(data).hexdigest()
     assert store.get(pointer) == data
+
+
+def test_files_and_bytes_are_the_same_artifacts(store: ArtifactStore) -> None:
+    """What a file holds, wherever it stands, is stored as its bytes would be, and comes back into a file."""
+    data = bytes(range(256)) * 20_000
+    file, copy = BytesIO(data), BytesIO()
+    file.seek(7)
+    pointer = store.put_file(REF, file, records=7, expires_at=None)
+    assert pointer == store.put(REF, data, records=7, expires_at=None)
+    store.get_file(pointer, copy)
+    assert (copy.tell(), copy.read()) == (0, data)
+
+
+@pytest.mark.parametrize("other", [b"dat", b"dat\xe1"], ids=["truncated", "flipped"])
+def test_a_file_of_other_bytes_is_corrupt(store: ArtifactStore, other: bytes) -> None:
+    """A pointer whose bytes were replaced fills no file in silence."""
+    pointer = store.put(REF, b"data", records=1, expires_at=None)
+    store.put(REF, other, records=1, expires_at=None)
+    with pytest.raises(ArtifactCorrupt, match="artifact"):
+        store.get_file(pointer, BytesIO())
 
 
 def test_putting_again_changes_nothing(store: ArtifactStore) -> None:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import psycopg
 import pytest
@@ -111,8 +111,18 @@ class HarmedStore:
 
     def put(self, ref: ArtifactRef, data: bytes, records: int, expires_at: datetime | None) -> Pointer:
         """Put it, and harm it."""
-        pointer = self._store.put(ref, data, records, expires_at)
-        if ref.kind is self._kind and (self._always or pointer.key not in self.harmed):
+        return self._harmed(self._store.put(ref, data, records, expires_at))
+
+    def put_file(self, ref: ArtifactRef, file: BinaryIO, records: int, expires_at: datetime | None) -> Pointer:
+        """Put it, and harm it."""
+        return self._harmed(self._store.put_file(ref, file, records, expires_at))
+
+    def get_file(self, pointer: Pointer, file: BinaryIO) -> None:
+        """Get it."""
+        self._store.get_file(pointer, file)
+
+    def _harmed(self, pointer: Pointer) -> Pointer:
+        if pointer.ref.kind is self._kind and (self._always or pointer.key not in self.harmed):
             self.harmed.append(pointer.key)
             self._harm(self._bucket, pointer.key)
         return pointer

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import timedelta
+from io import BytesIO
 
 import psycopg
 import pyarrow as pa
@@ -43,13 +44,15 @@ class Shop:
         with self.target.diffing() as diffing:
             diffing.stage(SHARD, 0, artifact)
             diffing.compare(DiffScope(complete=complete, transformer_version=version))
-            return diffing.result()
+            diff = BytesIO()
+            diffing.write_diff(diff)
+            return diff.getvalue(), diffing.counts()
 
     def publish(self, diff: bytes, artifact: bytes, token: int, *, with_deletes: bool = True) -> Publication:
         run = a_run(f"run-{token}", sync=self.spec.sync, token=Token(token))
         review = a_review(f"review-{token}", run=run.id, verdict=Verdict.AUTO_APPROVED, sync=self.spec.sync)
         with self.target.publishing(Token(token), PATIENCE) as publishing:
-            for shard, seq in publishing.load(diff, with_deletes=with_deletes):
+            for shard, seq in publishing.load(BytesIO(diff), with_deletes=with_deletes):
                 publishing.load_rows(shard, seq, artifact)
             return publishing.apply(run, review, a_pointer(run.id, kind=ArtifactKind.UNDO))
 
@@ -122,7 +125,7 @@ def test_a_rejected_object_is_not_absent(shop: Shop) -> None:
         diffing.stage(SHARD, 0, rows_artifact([("a", 1, "A")]))
         diffing.stage_rejected([ObjectKey("b")])
         diffing.compare(DiffScope(complete=True, transformer_version=1))
-        assert dict(diffing.result()[1].outcomes) == {Outcome.REJECTED: 1}
+        assert dict(diffing.counts().outcomes) == {Outcome.REJECTED: 1}
 
 
 def test_deletions_can_be_left_out(shop: Shop) -> None:
@@ -211,9 +214,10 @@ def test_before_images_hold_what_is_overwritten(shop: Shop) -> None:
     artifact = rows_artifact([("a", 2, 'say "hi"\n, ')])
     diff, _ = shop.diff(artifact, complete=True)
     with shop.target.publishing(Token(2), PATIENCE) as publishing:
-        publishing.load(diff, with_deletes=True)
-        images, number = publishing.before_images()
-    table = read_parquet(images)
+        publishing.load(BytesIO(diff), with_deletes=True)
+        images = BytesIO()
+        number = publishing.before_images(images)
+    table = read_parquet(images.getvalue())
     assert number == 2
     assert table["key"].to_pylist() == ["a", "b"]
     assert table["outcome"].to_pylist() == ["changed", "deleted"]
@@ -259,7 +263,7 @@ def test_a_publication_that_falls_silent_lets_the_others_through(shop: Shop) -> 
     diff, _ = shop.diff(artifact)
     silent = shop.target.publishing(Token(2), timedelta(milliseconds=50))
     publishing = silent.__enter__()
-    publishing.load(diff, with_deletes=True)
+    publishing.load(BytesIO(diff), with_deletes=True)
     # Waits for the lock, which nobody but the server can take from the silent one.
     shop.bring([("a", 3, "successor")], token=3)
     with pytest.raises(psycopg.Error, match="idle-in-transaction") as refused:

@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass
 from datetime import timedelta
+from io import BytesIO
 from typing import Any
 
 import psycopg
@@ -65,7 +66,9 @@ class Table:
         with self.target.diffing() as diffing:
             diffing.stage(SHARD, 0, rows)
             diffing.compare(DiffScope(complete=complete, transformer_version=1, deletes=deletes))
-            return Reviewed(rows, *diffing.result())
+            diff = BytesIO()
+            diffing.write_diff(diff)
+            return Reviewed(rows, diff.getvalue(), diffing.counts())
 
     def publish(self, reviewed: "Reviewed") -> Publication:
         """Publish what was reviewed, now or a while ago."""
@@ -95,11 +98,12 @@ class Table:
             if undone is not None:
                 publishing.load_undo(diff, undone.id, self.images[undone.id], with_deletes=with_deletes)
             else:
-                for shard, seq in publishing.load(diff, with_deletes=True):
+                for shard, seq in publishing.load(BytesIO(diff), with_deletes=True):
                     publishing.load_rows(shard, seq, rows)
-            images, _ = publishing.before_images()
+            images = BytesIO()
+            publishing.before_images(images)
             publication = publishing.apply(run, review, a_pointer(run.id, kind=ArtifactKind.UNDO))
-        self.images[publication.id] = images
+        self.images[publication.id] = images.getvalue()
         return publication
 
     def rows(self, columns: str = "*") -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from io import BytesIO
 from typing import Any, Final
 
 import psycopg
@@ -103,12 +104,13 @@ class Market:
             for seq, chunk in enumerate(chunks):
                 diffing.stage(SHARD, seq, chunk)
             diffing.compare(DiffScope(complete=complete, transformer_version=1))
-            diff, counts = diffing.result()
+            diff, counts = BytesIO(), diffing.counts()
+            diffing.write_diff(diff)
             inspecting = diffing.inspecting()
             for shard, seq in inspecting.needed():
                 inspecting.load_rows(shard, seq, chunks[seq])
             fields = [field.name for field in self.spec.fields]
-            return Looked(diff, counts, inspecting.differences(), inspecting.profile(baseline, fields))
+            return Looked(diff.getvalue(), counts, inspecting.differences(), inspecting.profile(baseline, fields))
 
     @contextmanager
     def expecting(self, chunk: bytes, patience: timedelta = timedelta(minutes=1)) -> Iterator[Expecting]:
@@ -130,7 +132,7 @@ class Market:
         review = a_review(f"review-{self._token}", run=run.id, verdict=Verdict.AUTO_APPROVED, sync=self.spec.sync)
         self._target.check()
         with self._target.publishing(run.token, timedelta(minutes=5)) as publishing:
-            for shard, seq in publishing.load(looked.diff, with_deletes=True):
+            for shard, seq in publishing.load(BytesIO(looked.diff), with_deletes=True):
                 publishing.load_rows(shard, seq, chunks[seq])
             publishing.apply(run, review, a_pointer(run.id, kind=ArtifactKind.UNDO))
         return looked

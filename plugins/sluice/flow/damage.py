@@ -7,7 +7,8 @@ goes on from there does first what is due again. A store that cannot be reached 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from tempfile import TemporaryFile
+from typing import BinaryIO, Final
 
 import structlog
 
@@ -29,8 +30,22 @@ _MAPPED: Final = (ArtifactKind.ROWS, ArtifactKind.REJECTS)
 @contextmanager
 def intact(services: Services, pointer: Pointer, holder: Holder) -> Iterator[bytes]:
     """Yield the bytes of an artifact. Where they or what the block finds in them is damaged, mark it and raise `RedoNeeded`."""
-    try:
+    with _marked(services, pointer, holder):
         yield services.artifacts.get(pointer)
+
+
+@contextmanager
+def intact_file(services: Services, pointer: Pointer, holder: Holder) -> Iterator[BinaryIO]:
+    """Yield an artifact as `intact` does, in a file that only this process sees: for what grows with the table."""
+    with _marked(services, pointer, holder), TemporaryFile() as file:
+        services.artifacts.get_file(pointer, file)
+        yield file
+
+
+@contextmanager
+def _marked(services: Services, pointer: Pointer, holder: Holder) -> Iterator[None]:
+    try:
+        yield
     except ArtifactCorrupt as error:
         _mark(services, pointer, holder, error)
         raise RedoNeeded(f"{error.message}; it is made again", artifact=pointer.key, kind=str(pointer.ref.kind)) from error

@@ -1,6 +1,7 @@
 """The publication: an approved review comes in, one transaction in the target goes out, and the record of it is finished."""
 
 from collections.abc import Mapping
+from tempfile import TemporaryFile
 from typing import Final
 
 import structlog
@@ -9,8 +10,8 @@ from sluice import log_events
 from sluice.errors import ApprovalVoid, Fenced, NothingToReview, RedoNeeded, ReviewNotApproved, ReviewWaiting
 from sluice.flow import outbox
 from sluice.flow.before_images import before_images, undone_publication
-from sluice.flow.damage import intact, is_void
-from sluice.flow.digest import content_digest, review_digest
+from sluice.flow.damage import intact, intact_file, is_void
+from sluice.flow.digest import file_digest, review_digest
 from sluice.flow.entering import Entry, entered
 from sluice.flow.overtaken import close_redriven, overtaken
 from sluice.flow.pinned_spec import pinned_spec
@@ -128,10 +129,8 @@ def _publish_once(services: Services, entry: Entry, target: Target, review: Revi
 def _load(services: Services, entry: Entry, publishing: Publishing, diff: Pointer, *, with_deletes: bool) -> None:
     """Load the diff and the rows that it asks for."""
     artifacts = rows_artifacts(services, entry.run.id)
-    # It grows with the table, and is let go of before the rows come.
-    with intact(services, diff, entry.run) as data:
-        needed = publishing.load(data, with_deletes=with_deletes)
-    del data
+    with intact_file(services, diff, entry.run) as file:
+        needed = publishing.load(file, with_deletes=with_deletes)
     for shard, seq in needed:
         if (shard, seq) not in artifacts:
             raise RedoNeeded(f"the rows of shard {shard}, chunk {seq}, were lost and are not made again yet", shard=shard)
@@ -149,10 +148,11 @@ def _require_few_deletions(publication: Publication, review: Review) -> None:
 
 def _keep_before_images(services: Services, publishing: Publishing, entry: Entry, review: Review) -> Pointer:
     """Store the before-images under the target's lock, so that they are exactly what is overwritten."""
-    images, number = publishing.before_images()
-    ref = ArtifactRef(sync=review.sync, run=review.run, kind=ArtifactKind.UNDO, variant=content_digest(images))
     expires_at = services.clock.now() + entry.policy.artifact_ttl
-    undo = services.artifacts.put(ref, images, records=number, expires_at=expires_at)
+    with TemporaryFile() as images:
+        number = publishing.before_images(images)
+        ref = ArtifactRef(sync=review.sync, run=review.run, kind=ArtifactKind.UNDO, variant=file_digest(images))
+        undo = services.artifacts.put_file(ref, images, records=number, expires_at=expires_at)
     services.pointers.add(undo, entry.run.token)
     log.info(log_events.UNDO_STORED, artifact=undo.key, records=number)
     return undo

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from tempfile import TemporaryFile
 from typing import Final
 
 import structlog
@@ -20,7 +21,7 @@ from sluice.flow.packet import with_packet
 from sluice.flow.pinned_spec import pinned_spec
 from sluice.flow.quality import checked
 from sluice.flow.rejects import keep_new_rejects, note_repeated, rejects_of
-from sluice.flow.review_artifacts import keep, stored
+from sluice.flow.review_artifacts import keep, stored_file
 from sluice.flow.rows_artifacts import rows_artifacts, staged_artifacts, variant_of
 from sluice.flow.turned_down import end_superseded
 from sluice.mapping.columns import postdated_of
@@ -74,15 +75,15 @@ def review(services: Services, run_id: RunId) -> Review:
             diffing.leave_out(overtaken(services, run, spec, arrived))
             compare = partial(_compare, services, diffing, entry, spec, scope=scope, arrived=arrived)
             compare()
-            data, counts = diffing.result()
+            counts = diffing.counts()
             quality = checked(services, diffing, entry, spec, arrived=arrived, counts=counts, again=compare)
             if quality is not None and quality.rejected:
-                data, counts = diffing.result()
-            # It grows with the table, and is let go of before rows are looked at.
+                counts = diffing.counts()
             expires_at = services.clock.now() + entry.policy.artifact_ttl
             changes = sum(counts.outcomes.values())
-            diff = stored(services, run, ArtifactKind.DIFF, data, records=changes, expires_at=expires_at)
-            del data
+            with TemporaryFile() as file:
+                diffing.write_diff(file)
+                diff = stored_file(services, run, ArtifactKind.DIFF, file, records=changes, expires_at=expires_at)
             told = {
                 "schema_changes": schema_changes,
                 "postdated": postdated,

@@ -258,7 +258,7 @@ def _comparison(services: Services, spec: SyncSpec, plan: ShardPlan, mapped: Map
         diffing.stage(plan.key, 0, mapped.rows)
         diffing.stage_rejected([reject.key for reject in mapped.rejects if reject.key is not None])
         diffing.compare(scope)
-        _, counts = diffing.result()
+        counts = diffing.counts()
         inspecting = diffing.inspecting(samples=max(1, mapped.objects + len(mapped.rejects)))
         for shard, seq in inspecting.needed():
             inspecting.load_rows(shard, seq, mapped.rows)

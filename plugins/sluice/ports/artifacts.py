@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from sluice.model.artifact import ArtifactRef, Pointer
 
@@ -13,8 +13,14 @@ class ArtifactStore(Protocol):
     def put(self, ref: ArtifactRef, data: bytes, records: int, expires_at: datetime | None) -> Pointer:
         """Store and verify the bytes, and return their pointer. Idempotent: the key derives from `ref` alone."""
 
+    def put_file(self, ref: ArtifactRef, file: BinaryIO, records: int, expires_at: datetime | None) -> Pointer:
+        """Store and verify all that a file holds as `put` does, however much that is: little of it is in memory at a time."""
+
     def get(self, pointer: Pointer) -> bytes:
         """Return the bytes; raise `ArtifactCorrupt` if they are missing or do not match the pointer's sha-256."""
+
+    def get_file(self, pointer: Pointer, file: BinaryIO) -> None:
+        """Write the bytes into an empty file, however many they are; raise as `get` does."""
 
     def remove(self, pointer: Pointer) -> None:
         """Remove the bytes; nothing happens if they are gone."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from sluice.model.artifact import Pointer
 from sluice.model.base import ObjectKey, PublicationId, ReviewId, RunId, ShardKey, Token
@@ -174,8 +174,11 @@ class Diffing(Protocol):
     def unstage(self, shard: ShardKey, seq: int) -> None:
         """Forget one rows artifact, to stage a better one."""
 
-    def result(self) -> tuple[bytes, DiffCounts]:
-        """Return the last comparison: the diff (Parquet, ordered by key, see `model.rows`) and its counts."""
+    def counts(self) -> DiffCounts:
+        """Return what the last comparison has come to."""
+
+    def write_diff(self, file: BinaryIO) -> None:
+        """Write the diff of the last comparison (Parquet, ordered by key, see `model.rows`); little is in memory at a time."""
 
     def expecting(self, columns: Collection[str], patience: timedelta, moved: Callable[[], object]) -> "Expecting":
         """Hold what the table would be by the last comparison against expectations that read these columns, once.
@@ -268,7 +271,7 @@ class Publishing(Protocol):
     def find(self, review: ReviewId) -> Publication | None:
         """Return the publication of that review if it is there already."""
 
-    def load(self, diff: bytes, *, with_deletes: bool) -> list[tuple[ShardKey, int]]:
+    def load(self, diff: BinaryIO, *, with_deletes: bool) -> list[tuple[ShardKey, int]]:
         """Load the reviewed diff, and return (shard, seq) of the rows artifacts it needs. Makes the table if it is missing.
 
         Where the ledger of an object moved since the review, what was approved can only shrink: it is dropped if the
@@ -287,8 +290,8 @@ class Publishing(Protocol):
         changed.
         """
 
-    def before_images(self) -> tuple[bytes, int]:
-        """Return the target's and the ledger's rows that would change or go, as they are (Parquet), and their number."""
+    def before_images(self, file: BinaryIO) -> int:
+        """Write the target's and the ledger's rows that would change or go, as they are (Parquet); return their number."""
 
     def apply(self, run: Run, review: Review, undo: Pointer) -> Publication:
         """Alter the table where its spec wants that, unless it is a rollback; write rows, ledger, events and the publication.

@@ -2,6 +2,7 @@
 
 import hashlib
 from datetime import datetime
+from typing import BinaryIO
 
 from sluice.errors import ArtifactCorrupt
 from sluice.model.artifact import ArtifactRef, Pointer
@@ -18,6 +19,14 @@ class MemoryArtifactStore:
         self.objects[key] = data
         digest = hashlib.sha256(data).hexdigest()
         return Pointer(ref=ref, key=key, bytes=len(data), sha256=digest, records=records, expires_at=expires_at)
+
+    def put_file(self, ref: ArtifactRef, file: BinaryIO, records: int, expires_at: datetime | None) -> Pointer:
+        file.seek(0)
+        return self.put(ref, file.read(), records, expires_at)
+
+    def get_file(self, pointer: Pointer, file: BinaryIO) -> None:
+        file.write(self.get(pointer))
+        file.seek(0)
 
     def remove(self, pointer: Pointer) -> None:
         self.objects.pop(pointer.key, None)

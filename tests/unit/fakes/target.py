@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -147,14 +147,17 @@ class MemoryDiffing:
             }
         )
 
-    def result(self) -> tuple[bytes, DiffCounts]:
+    def write_diff(self, file: BinaryIO) -> None:
+        lines = [json.dumps({"key": key} | self.compared[key]) for key in sorted(self.compared) if self._is_told(key)]
+        file.write("\n".join(lines).encode())
+
+    def counts(self) -> DiffCounts:
         held = self._held()
         entries = self.compared.values()
         outcomes = [entry["outcome"] for entry in entries]
         loaded = {known.shard for known in held.values() if known.state is ObjectState.LIVE}
         created = [entry["shard"] for entry in entries if entry["outcome"] == Outcome.CREATED]
-        lines = [json.dumps({"key": key} | self.compared[key]) for key in sorted(self.compared) if self._is_told(key)]
-        return "\n".join(lines).encode(), DiffCounts(
+        return DiffCounts(
             seen=sum("seq" in entry or entry["outcome"] == Outcome.REJECTED for entry in entries),
             unchanged=outcomes.count("unchanged"),
             live_before=sum(known.state is ObjectState.LIVE for known in held.values()),
@@ -209,9 +212,9 @@ class MemoryPublishing:
     def find(self, review: ReviewId) -> Publication | None:
         return self.target.ledger.publication_of(review)
 
-    def load(self, diff: bytes, *, with_deletes: bool) -> list[Place]:
+    def load(self, diff: BinaryIO, *, with_deletes: bool) -> list[Place]:
         self.target.check()
-        writing = [entry for entry in map(json.loads, diff.splitlines()) if entry["outcome"] in WRITING_OUTCOMES]
+        writing = [entry for entry in map(json.loads, diff.read().splitlines()) if entry["outcome"] in WRITING_OUTCOMES]
         self.approved = [entry for entry in writing if with_deletes or entry["outcome"] != Outcome.DELETED]
         return sorted({(entry["shard"], entry["seq"]) for entry in self.approved if entry["outcome"] in _ROWS_NEEDED})
 
@@ -224,8 +227,9 @@ class MemoryPublishing:
         self.approved = [entry for entry in entries if with_deletes or "position" in entry]
         self.returning = self.target.undoing.load([entry["key"] for entry in self.approved], undone, images)
 
-    def before_images(self) -> tuple[bytes, int]:
-        return self.target.undoing.images(entry["key"] for entry in self.approved), len(self.approved)
+    def before_images(self, file: BinaryIO) -> int:
+        file.write(self.target.undoing.images(entry["key"] for entry in self.approved))
+        return len(self.approved)
 
     def apply(self, run: Run, review: Review, undo: Pointer) -> Publication:
         loaded = {**self.incoming, **self.returning}

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import datetime
+from typing import BinaryIO
 
 from sluice.adapters.artifacts.cache import LocalCache
 from sluice.adapters.artifacts.s3 import S3ArtifactStore
@@ -25,6 +26,14 @@ class CachedArtifactStore:
         if cache := self._cache_of(ref.sync):
             cache.keep(pointer, Stored(data, written_here=True))
         return pointer
+
+    def put_file(self, ref: ArtifactRef, file: BinaryIO, records: int, expires_at: datetime | None) -> Pointer:
+        """Store and verify what a file holds. No copy is kept: it may be larger than all others together."""
+        return self._store.put_file(ref, file, records, expires_at)
+
+    def get_file(self, pointer: Pointer, file: BinaryIO) -> None:
+        """Write the bytes into a file, straight from the object store."""
+        self._store.get_file(pointer, file)
 
     def remove(self, pointer: Pointer) -> None:
         """Remove the bytes from the object store; a copy goes as others do."""

@@ -2,10 +2,12 @@
 
 import hashlib
 from base64 import b64encode
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
-from functools import cached_property
-from typing import Any, Final
+from functools import cached_property, partial
+from io import SEEK_END
+from typing import Any, BinaryIO, Final
 
 from sluice.adapters.artifacts.keys import checked_prefix, key_of
 from sluice.adapters.artifacts.worker import Stored, worker_id
@@ -20,6 +22,7 @@ _CONNECT_SECONDS: Final = 5
 _READ_SECONDS: Final = 60
 _DIGEST: Final = "sha256"
 _WRITER: Final = "writer"
+_BLOCK: Final = 1 << 20
 WRITING: Final = Writing(retries=_ATTEMPTS - 1, timeout=timedelta(seconds=_CONNECT_SECONDS + _READ_SECONDS))
 """How long a put may drag on."""
 
@@ -52,25 +55,48 @@ class S3ArtifactStore:
 
         The store itself refuses bytes damaged on their way (Content-MD5); a HEAD then shows that they are there.
         """
-        key = key_of(ref, self._prefix)
-        digest = hashlib.sha256(data).hexdigest()
-        md5 = hashlib.md5(data, usedforsecurity=False).digest()
+        pointer = Pointer(
+            ref=ref,
+            key=key_of(ref, self._prefix),
+            bytes=len(data),
+            sha256=hashlib.sha256(data).hexdigest(),
+            records=records,
+            expires_at=expires_at,
+        )
+        return self._put(pointer, data, hashlib.md5(data, usedforsecurity=False).digest())
+
+    def put_file(self, ref: ArtifactRef, file: BinaryIO, records: int, expires_at: datetime | None) -> Pointer:
+        """Store and verify all that a file holds, as `put` does; it is read several times, and little of it at a time."""
+        pointer = Pointer(
+            ref=ref,
+            key=key_of(ref, self._prefix),
+            bytes=file.seek(0, SEEK_END),
+            sha256=_digest_of(file, hashlib.sha256).hex(),
+            records=records,
+            expires_at=expires_at,
+        )
+        md5 = _digest_of(file, partial(hashlib.md5, usedforsecurity=False))
+        file.seek(0)
+        return self._put(pointer, file, md5)
+
+    def _put(self, pointer: Pointer, body: bytes | BinaryIO, md5: bytes) -> Pointer:
+        key = pointer.key
         with self._translated(key):
             self._client.put_object(
                 Bucket=self._bucket,
                 Key=key,
-                Body=data,
+                Body=body,
                 ContentMD5=b64encode(md5).decode(),
-                Metadata={_DIGEST: digest, _WRITER: worker_id()},
+                Metadata={_DIGEST: pointer.sha256, _WRITER: worker_id()},
             )
             head = self._client.head_object(Bucket=self._bucket, Key=key)
-        if head["ContentLength"] != len(data) or head["Metadata"].get(_DIGEST) != digest:
+        if head["ContentLength"] != pointer.bytes or head["Metadata"].get(_DIGEST) != pointer.sha256:
             raise ArtifactsUnavailable(
                 f"the object store does not hold what was just written to {key}: {head['ContentLength']} bytes instead of "
-                f"{len(data)}, or another digest",
+                f"{pointer.bytes}, or another digest",
                 key=key,
             )
-        return Pointer(ref=ref, key=key, bytes=len(data), sha256=digest, records=records, expires_at=expires_at)
+        return pointer
 
     def get(self, pointer: Pointer) -> bytes:
         """Return the bytes; raise `ArtifactCorrupt` if they are missing or do not match the pointer's sha-256."""
@@ -82,13 +108,27 @@ class S3ArtifactStore:
         with self._translated(key):
             answer = self._client.get_object(Bucket=self._bucket, Key=key)
             with answer["Body"] as body:
-                length: int = answer["ContentLength"]
-                if length != pointer.bytes:
-                    raise ArtifactCorrupt(f"artifact {key} has {length} bytes; its pointer says {pointer.bytes}", key=key)
+                _require_length(pointer, answer["ContentLength"])
                 data: bytes = body.read()
-        if hashlib.sha256(data).hexdigest() != pointer.sha256:
-            raise ArtifactCorrupt(f"the bytes of artifact {key} are not those its pointer was made for (sha-256)", key=key)
+        _require_right(pointer, hashlib.sha256(data).hexdigest())
         return Stored(data, answer["Metadata"].get(_WRITER) == worker_id())
+
+    def get_file(self, pointer: Pointer, file: BinaryIO) -> None:
+        """Write the bytes into an empty file; raise as `get` does."""
+        digest = hashlib.sha256()
+        # What the disk does not take is no trouble of the store's.
+        for block in self._blocks(pointer):
+            digest.update(block)
+            file.write(block)
+        file.seek(0)
+        _require_right(pointer, digest.hexdigest())
+
+    def _blocks(self, pointer: Pointer) -> Iterator[bytes]:
+        with self._translated(pointer.key):
+            answer = self._client.get_object(Bucket=self._bucket, Key=pointer.key)
+            with answer["Body"] as body:
+                _require_length(pointer, answer["ContentLength"])
+                yield from iter(partial(body.read, _BLOCK), b"")
 
     def remove(self, pointer: Pointer) -> None:
         """Remove the bytes; nothing happens if they are gone."""
@@ -149,3 +189,23 @@ class S3ArtifactStore:
     @property
     def _where(self) -> str:
         return self._endpoint or f"AWS, region {self._region}"
+
+
+def _digest_of(file: BinaryIO, algorithm: Callable[[], Any]) -> bytes:
+    file.seek(0)
+    digest = algorithm()
+    for block in iter(partial(file.read, _BLOCK), b""):
+        digest.update(block)
+    return bytes(digest.digest())
+
+
+def _require_length(pointer: Pointer, length: int) -> None:
+    if length != pointer.bytes:
+        what = f"artifact {pointer.key} has {length} bytes; its pointer says {pointer.bytes}"
+        raise ArtifactCorrupt(what, key=pointer.key)
+
+
+def _require_right(pointer: Pointer, digest: str) -> None:
+    if digest != pointer.sha256:
+        what = f"the bytes of artifact {pointer.key} are not those its pointer was made for (sha-256)"
+        raise ArtifactCorrupt(what, key=pointer.key)

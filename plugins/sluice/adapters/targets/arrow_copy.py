@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import psycopg
 import pyarrow as pa
@@ -60,15 +60,15 @@ def copy_in(cursor: psycopg.Cursor[Any], table: sql.Identifier, rows: pa.Table, 
     _copy(cursor, table, rows.column_names, rows.to_batches(max_chunksize=_BATCH_ROWS), how)
 
 
-def copy_parquet_in(cursor: psycopg.Cursor[Any], table: sql.Identifier, data: bytes) -> None:
+def copy_parquet_in(cursor: psycopg.Cursor[Any], table: sql.Identifier, file: BinaryIO) -> None:
     """Copy a Parquet artifact into the columns of the same names, less a `_` in front, of a table.
 
     However many rows it has, few are in memory at a time. Raises `ArtifactCorrupt` if it is none.
     """
     with readable():
-        file = pq.ParquetFile(pa.BufferReader(data))
-        names = [name.removeprefix("_") for name in file.schema_arrow.names]
-        _copy(cursor, table, names, file.iter_batches(_BATCH_ROWS))
+        parquet = pq.ParquetFile(file)
+        names = [name.removeprefix("_") for name in parquet.schema_arrow.names]
+        _copy(cursor, table, names, parquet.iter_batches(_BATCH_ROWS))
 
 
 def _copy(
@@ -111,23 +111,24 @@ def _letters(texts: pa.Array) -> memoryview:
     return memoryview(letters)[places[texts.offset] : places[texts.offset + len(texts)]]
 
 
-def copy_to_parquet(cursor: psycopg.Cursor[Any], query: sql.Composable, types: Mapping[str, pa.DataType]) -> tuple[bytes, int]:
-    """Return what a query yields as Parquet, in columns with these names and types, and the number of rows.
+def copy_to_parquet(
+    cursor: psycopg.Cursor[Any], query: sql.Composable, types: Mapping[str, pa.DataType], file: BinaryIO
+) -> int:
+    """Write what a query yields as Parquet, in columns with these names and types; return the number of rows.
 
     The same rows always give the same bytes. Of what is not Parquet yet, some megabytes are in memory at a time.
     """
-    # A BytesIO neither doubles as it grows nor copies what it hands out.
-    sink, number = io.BytesIO(), 0
+    number = 0
     with (
         # Most of it is keys, hashes and rows, of which none comes twice.
-        pq.ParquetWriter(sink, pa.schema(list(types.items())), compression="zstd", use_dictionary=False) as writer,
+        pq.ParquetWriter(file, pa.schema(list(types.items())), compression="zstd", use_dictionary=False) as writer,
         cursor.copy(sql.SQL("copy ({}) to stdout (format csv)").format(query)) as copy,
     ):
         for data in _blocks(copy):
             rows = _read_csv(data, types)
             writer.write_table(rows)
             number += rows.num_rows
-    return sink.getvalue(), number
+    return number
 
 
 def _blocks(lines: Iterable[bytes | bytearray | memoryview]) -> Iterator[bytes]:

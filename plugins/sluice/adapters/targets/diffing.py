@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import timedelta
-from typing import Final
+from typing import BinaryIO, Final
 
 import psycopg
 import pyarrow as pa
@@ -110,11 +110,14 @@ class PostgresDiffing:
             self._cursor.execute(_SQL["compare_absent"], facts)
         return [(row["shard"], row["seq"]) for row in self._cursor.execute(_SQL["unmapped"])]
 
-    def result(self) -> tuple[bytes, DiffCounts]:
-        """Return the diff as Parquet, and its counts."""
-        types = {field.name: field.type for field in DIFF_SCHEMA}
-        diff, _ = copy_to_parquet(self._cursor, sql.SQL(_SQL["result"]), types)
-        return diff, self._counted()
+    def counts(self) -> DiffCounts:
+        """Return what the last comparison has come to."""
+        self._counts = self._counts or self._count()
+        return self._counts
+
+    def write_diff(self, file: BinaryIO) -> None:
+        """Write the diff as Parquet."""
+        copy_to_parquet(self._cursor, sql.SQL(_SQL["result"]), {field.name: field.type for field in DIFF_SCHEMA}, file)
 
     def expecting(self, columns: Collection[str], patience: timedelta, moved: Callable[[], object]) -> PostgresExpecting:
         """Hold what the table would be by the last comparison against expectations; once in a session."""
@@ -122,11 +125,7 @@ class PostgresDiffing:
 
     def inspecting(self, samples: int = 20) -> PostgresInspecting:
         """Take a closer look at the last comparison; once in a session."""
-        return PostgresInspecting(self._cursor, self._table, self._counted(), samples)
-
-    def _counted(self) -> DiffCounts:
-        self._counts = self._counts or self._count()
-        return self._counts
+        return PostgresInspecting(self._cursor, self._table, self.counts(), samples)
 
     def _count(self) -> DiffCounts:
         found = {row["outcome"]: row for row in self._cursor.execute(_SQL["outcomes"])}

@@ -1,7 +1,8 @@
 """The transaction of a publication: an approved diff and its rows in; table, ledger, events and publication out."""
 
 from collections.abc import Set as AbstractSet
-from typing import Any, Final
+from io import BytesIO
+from typing import Any, BinaryIO, Final
 
 import psycopg
 import pyarrow as pa
@@ -65,7 +66,7 @@ class PostgresPublishing:
         """Return the publication of that review if it is there already."""
         return publication_of(self._cursor, review)
 
-    def load(self, diff: bytes, *, with_deletes: bool) -> list[tuple[ShardKey, int]]:
+    def load(self, diff: BinaryIO, *, with_deletes: bool) -> list[tuple[ShardKey, int]]:
         """Load the reviewed diff, less what the ledger has outrun; return the (shard, seq) of the rows it needs."""
         self._is_new = not self._table.exists(self._cursor)
         if self._is_new:
@@ -101,13 +102,13 @@ class PostgresPublishing:
 
     def load_undo(self, diff: bytes, undone: PublicationId, images: bytes, *, with_deletes: bool) -> None:
         """Load the reviewed diff, and the before-images that it puts back."""
-        self._approve(diff)
+        self._approve(BytesIO(diff))
         if not with_deletes:
             self._run("leave_removals_out")
         self._rolling_back.load(undone, images)
 
-    def before_images(self) -> tuple[bytes, int]:
-        """Return the rows of target and ledger that would change or go, as they are, with their number."""
+    def before_images(self, file: BinaryIO) -> int:
+        """Write the rows of target and ledger that would change or go, as they are; return their number."""
         query = sql.SQL(
             """select a.key, a.outcome, {row}::text, to_json(o.*)::text
             from approved a {beside}
@@ -119,7 +120,7 @@ class PostgresPublishing:
             beside=sql.SQL("") if self._is_new else self._beside,
             sync=sql.Literal(self._sync),
         )
-        return copy_to_parquet(self._cursor, query, _UNDO_COLUMNS)
+        return copy_to_parquet(self._cursor, query, _UNDO_COLUMNS, file)
 
     def apply(self, run: Run, review: Review, undo: Pointer) -> Publication:
         """Write rows, ledger, events and the publication; raise `ApprovalVoid` if a row is not as reviewed."""
@@ -156,7 +157,7 @@ class PostgresPublishing:
             self._table.check_deferred(self._cursor)
         return publication
 
-    def _approve(self, diff: bytes) -> None:
+    def _approve(self, diff: BinaryIO) -> None:
         self._run("create_approved")
         columns = sql.SQL(", ").join(sql.SQL("{} text").format(sql.Identifier(field.name)) for field in self._table.fields)
         self._cursor.execute(sql.SQL(_SQL["create_incoming"]).format(columns))

@@ -1,6 +1,7 @@
 """A publication taken back: its before-images in; the diff and its conflicts, or table and ledger as they were, out."""
 
 from datetime import datetime
+from io import BytesIO
 from itertools import groupby
 from typing import Any, Final
 
@@ -48,9 +49,10 @@ class PostgresRollingBack:
         self._find_differences()
         figures = self._run("figures").fetchone() or {}
         types = {field.name: field.type for field in DIFF_SCHEMA}
-        diff, _ = copy_to_parquet(self._cursor, self._on_table("result", sync=sql.Literal(self._spec.sync)), types)
+        diff = BytesIO()
+        copy_to_parquet(self._cursor, self._on_table("result", sync=sql.Literal(self._spec.sync)), types, diff)
         return Undo(
-            diff=diff,
+            diff=diff.getvalue(),
             objects=figures["objects"],
             restored=figures["restored"],
             live_before=figures["live_before"],
