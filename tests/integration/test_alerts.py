@@ -9,7 +9,7 @@ import yaml
 from sluice import log_events
 from sluice.adapters.postgres import conninfo
 from sluice.ports import ConnectionInfo
-from tests.support.command_line import CommandLine, copy_project
+from tests.support.command_line import CommandLineHere, copy_project
 from tests.support.servers import Supplier
 
 
@@ -23,7 +23,7 @@ def test_a_sync_that_keeps_failing(
     policies["defaults"] |= {"alerts": {"warn": 1, "page": 2}, "retry": {"attempts": 1, "base": "0s", "cap": "0s"}}
     stages.write_text(yaml.safe_dump(policies, sort_keys=False))
     connections = {"sluice_state": database, "sluice_target": database, "sluice_artifacts": artifacts}
-    sluice = CommandLine(project, {**connections, "demo_supplier": supplier.connection})
+    sluice = CommandLineHere(project, {**connections, "demo_supplier": supplier.connection})
 
     supplier.control(fail={"status": 403})
     failures = [sluice.call("run", "hotels", "--inline", "--json") for _ in range(2)]

@@ -1,4 +1,4 @@
-"""The command line as a person uses it: real processes, a real Postgres, a real S3 API and the demo supplier."""
+"""The command line as a person uses it: a real Postgres, a real S3 API, the demo supplier; processes where they matter."""
 
 import json
 import signal
@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from sluice.adapters.postgres import conninfo
-from sluice.cli.commands.review import os_user
+from sluice.cli.person import os_user
 from sluice.flow.admission import admit
 from sluice.flow.fetcher import fetch
 from sluice.flow.gate import hold
@@ -23,7 +23,7 @@ from sluice.ports import ConnectionInfo
 from sluice.settings import Settings
 from sluice.wiring import open_services
 from tests.support.airflow_stub import AirflowStub, asking
-from tests.support.command_line import CommandLine, command_line
+from tests.support.command_line import CommandLineHere, command_line
 from tests.support.dripping_supplier import dripping
 from tests.support.servers import Supplier
 
@@ -42,7 +42,7 @@ HASTY = """
 
 
 @pytest.fixture
-def sluice(tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo, supplier: Supplier) -> CommandLine:
+def sluice(tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo, supplier: Supplier) -> CommandLineHere:
     """Return a command line with everything it needs."""
     return command_line(tmp_path, database, artifacts, supplier)
 
@@ -53,9 +53,9 @@ def table_of(database: ConnectionInfo) -> list[tuple[Any, ...]]:
         return connection.execute("select * from public.hotels order by id").fetchall()
 
 
-def test_a_run_and_all_that_can_be_asked_about_it(sluice: CommandLine, database: ConnectionInfo) -> None:
+def test_a_run_and_all_that_can_be_asked_about_it(sluice: CommandLineHere, database: ConnectionInfo) -> None:
     """A first load is published, its progress goes to stderr, and runs, show, ledger and review tell of it."""
-    first = sluice.call("run", "hotels", "--inline", "--json")
+    first = sluice.apart.call("run", "hotels", "--inline", "--json")
     assert first.returncode == 0, first.stderr
     done = json.loads(first.stdout)
     assert done["run"]["status"] == "succeeded"
@@ -80,7 +80,7 @@ def test_a_run_and_all_that_can_be_asked_about_it(sluice: CommandLine, database:
 
 @pytest.mark.parametrize("trouble", [{"delay": 60}, {"fail": {"status": 429, "retry_after": 60}}], ids=["request", "pause"])
 def test_an_interrupted_run_ends_at_once_and_is_gone_on_with(
-    sluice: CommandLine, supplier: Supplier, database: ConnectionInfo, trouble: dict[str, Any]
+    sluice: CommandLineHere, supplier: Supplier, database: ConnectionInfo, trouble: dict[str, Any]
 ) -> None:
     """Ctrl-C waits neither for a request under way nor for the pause before the next; the run says so and can go on."""
     supplier.control(**trouble)
@@ -102,7 +102,7 @@ def test_an_interrupted_run_ends_at_once_and_is_gone_on_with(
     assert len(table_of(database)) == HOTELS
 
 
-def test_a_run_that_gave_its_supplier_up_ends_at_once(sluice: CommandLine) -> None:
+def test_a_run_that_gave_its_supplier_up_ends_at_once(sluice: CommandLineHere) -> None:
     """What came no further for `no_progress_timeout` has failed; the answer that is still coming in keeps no process."""
     stages = sluice.project / "include/stages.yaml"
     stages.write_text(stages.read_text() + HASTY)
@@ -110,11 +110,11 @@ def test_a_run_that_gave_its_supplier_up_ends_at_once(sluice: CommandLine) -> No
     hotels.write_text(hotels.read_text().replace("stage: hotel-content", "stage: hasty"))
     with dripping() as supplier:
         sluice.define("demo_supplier", supplier)
-        told = sluice.ask("run", "hotels", "--inline", "--shards", "tokyo", code=1)
+        told = sluice.apart.ask("run", "hotels", "--inline", "--shards", "tokyo", code=1)
     assert "NoProgress" in told["run"]["failure"]["message"]
 
 
-def test_a_review_that_waits_is_approved_once(sluice: CommandLine, supplier: Supplier, database: ConnectionInfo) -> None:
+def test_a_review_that_waits_is_approved_once(sluice: CommandLineHere, supplier: Supplier, database: ConnectionInfo) -> None:
     """A run asked to wait publishes nothing until it is approved; the decision names the account that gave it."""
     waiting = sluice.ask("run", "hotels", "--inline", "--review", "always", code=3)
     review = waiting["review"]["id"]
@@ -134,7 +134,7 @@ def test_a_review_that_waits_is_approved_once(sluice: CommandLine, supplier: Sup
     assert sluice.ask("review", "reject", review, code=1)["error"] == "IllegalTransition"
 
 
-def test_a_packet_is_written_where_it_is_wanted(sluice: CommandLine, supplier: Supplier, tmp_path: Path) -> None:
+def test_a_packet_is_written_where_it_is_wanted(sluice: CommandLineHere, supplier: Supplier, tmp_path: Path) -> None:
     """Of a review named by itself or by its run; without the name of a file, to one named after the review."""
     waiting = sluice.ask("run", "hotels", "--inline", "--review", "always", code=3)["review"]
     wanted = tmp_path / "packet.html"
@@ -147,7 +147,9 @@ def test_a_packet_is_written_where_it_is_wanted(sluice: CommandLine, supplier: S
     assert (sluice.project / named).read_bytes() == wanted.read_bytes()
 
 
-def test_a_review_that_is_rejected_publishes_nothing(sluice: CommandLine, supplier: Supplier, database: ConnectionInfo) -> None:
+def test_a_review_that_is_rejected_publishes_nothing(
+    sluice: CommandLineHere, supplier: Supplier, database: ConnectionInfo
+) -> None:
     """After a rejection the table is as it was, and the run has ended cancelled."""
     sluice.ask("run", "hotels", "--inline")
     before = table_of(database)
@@ -159,7 +161,9 @@ def test_a_review_that_is_rejected_publishes_nothing(sluice: CommandLine, suppli
     assert table_of(database) == before
 
 
-def test_deletions_can_be_left_out_of_an_approval(sluice: CommandLine, supplier: Supplier, database: ConnectionInfo) -> None:
+def test_deletions_can_be_left_out_of_an_approval(
+    sluice: CommandLineHere, supplier: Supplier, database: ConnectionInfo
+) -> None:
     """What is gone at the supplier waits for a person, who may publish everything else."""
     sluice.ask("run", "hotels", "--inline")
     supplier.control(drop=5, change=1)
@@ -171,7 +175,7 @@ def test_deletions_can_be_left_out_of_an_approval(sluice: CommandLine, supplier:
     assert len(table_of(database)) == HOTELS
 
 
-def test_a_failed_shard_makes_a_run_partial(sluice: CommandLine, supplier: Supplier) -> None:
+def test_a_failed_shard_makes_a_run_partial(sluice: CommandLineHere, supplier: Supplier) -> None:
     """One region the supplier refuses ends the run with 4, names the shard, and the other is published."""
     supplier.control(fail={"status": 403, "region": "tokyo"})
     done = sluice.call("run", "hotels", "--inline")
@@ -180,7 +184,7 @@ def test_a_failed_shard_makes_a_run_partial(sluice: CommandLine, supplier: Suppl
     assert "partial" in done.stdout
 
 
-def test_a_long_pause_ends_an_inline_run_that_goes_on_later(sluice: CommandLine, supplier: Supplier) -> None:
+def test_a_long_pause_ends_an_inline_run_that_goes_on_later(sluice: CommandLineHere, supplier: Supplier) -> None:
     """Nobody sleeps through it: the run ends with 4, says from when on and how it goes on, and does so from its checkpoint."""
     spec = sluice.project / "include/syncs/hotels.yaml"
     spec.write_text(spec.read_text().replace('limit: "500"', 'limit: "100"'))
@@ -197,7 +201,7 @@ def test_a_long_pause_ends_an_inline_run_that_goes_on_later(sluice: CommandLine,
     assert asked[0] not in again
 
 
-def test_missing_tables_name_the_command_that_makes_them(sluice: CommandLine, empty_database: ConnectionInfo) -> None:
+def test_missing_tables_name_the_command_that_makes_them(sluice: CommandLineHere, empty_database: ConnectionInfo) -> None:
     """On a new database a command says `sluice db upgrade`; that makes the tables, and a second time finds nothing to do."""
     for conn_id in ("sluice_state", "sluice_target"):
         sluice.define(conn_id, empty_database)
@@ -212,7 +216,7 @@ def test_missing_tables_name_the_command_that_makes_them(sluice: CommandLine, em
     assert sluice.ask("runs")["runs"] == []
 
 
-def test_what_does_not_exist_is_named(sluice: CommandLine) -> None:
+def test_what_does_not_exist_is_named(sluice: CommandLineHere) -> None:
     """Unknown runs, reviews, objects and shards are errors that name them."""
     assert "nope" in sluice.ask("show", "nope", code=1)["message"]
     assert "no review 'nope'" in sluice.ask("review", "show", "nope", code=1)["message"]
@@ -222,10 +226,10 @@ def test_what_does_not_exist_is_named(sluice: CommandLine) -> None:
     assert "nope" in sluice.ask("run", "hotels", "--inline", "--shards", "nope", code=2)["message"]
 
 
-def test_an_unreachable_state_is_named(sluice: CommandLine) -> None:
+def test_an_unreachable_state_is_named(sluice: CommandLineHere) -> None:
     """A database that does not answer is told as such, with what to look at."""
     sluice.environ["AIRFLOW_CONN_SLUICE_STATE"] = "postgres://u:p@127.0.0.1:1/x"
-    done = sluice.call("runs")
+    done = sluice.apart.call("runs")
     assert done.returncode == 1
     assert done.stdout == ""
     assert "`sluice up` starts a local stack" in done.stderr
@@ -234,7 +238,7 @@ def test_an_unreachable_state_is_named(sluice: CommandLine) -> None:
 
 @pytest.fixture
 def waiting_in_airflow(
-    sluice: CommandLine, supplier: Supplier, database: ConnectionInfo, artifacts: ConnectionInfo
+    sluice: CommandLineHere, supplier: Supplier, database: ConnectionInfo, artifacts: ConnectionInfo
 ) -> tuple[str, str]:
     """Return the run and review ids of a DagRun that waits at its gate."""
     known = {
@@ -260,7 +264,7 @@ def waiting_in_airflow(
     return run.id, made.id
 
 
-def test_a_review_in_airflow_is_answered_there(sluice: CommandLine, waiting_in_airflow: tuple[str, str]) -> None:
+def test_a_review_in_airflow_is_answered_there(sluice: CommandLineHere, waiting_in_airflow: tuple[str, str]) -> None:
     """The DagRun's gate gets the answer through Airflow's REST API, named by run or review; state is left to the gate."""
     run, made = waiting_in_airflow
     path = "/api/v2/dags/sluice_hotels/dagRuns/manual__1"
@@ -279,7 +283,7 @@ def test_a_review_in_airflow_is_answered_there(sluice: CommandLine, waiting_in_a
     assert sluice.ask("review", "approve", run, code=1)["error"] == "AirflowUnavailable"
 
 
-def test_a_run_is_asked_of_airflow_and_followed(sluice: CommandLine, waiting_in_airflow: tuple[str, str]) -> None:
+def test_a_run_is_asked_of_airflow_and_followed(sluice: CommandLineHere, waiting_in_airflow: tuple[str, str]) -> None:
     """Without --inline the DAG is triggered with the form filled in; --wait ends with 3 once the run waits for a person."""
     dag = "/api/v2/dags/sluice_hotels"
     with AirflowStub() as airflow:
@@ -301,7 +305,7 @@ def test_a_run_is_asked_of_airflow_and_followed(sluice: CommandLine, waiting_in_
         assert sluice.ask("run", "hotels", "--wait", code=1)["is_paused"]
 
 
-def test_a_run_is_replayed(sluice: CommandLine) -> None:
+def test_a_run_is_replayed(sluice: CommandLineHere) -> None:
     """What it has fetched is mapped again; `show` says of which run. A run that is none, or none at all, is refused by name."""
     first = sluice.ask("run", "hotels", "--inline")["run"]["id"]
     again = sluice.ask("run", "hotels", "--inline", "--mode", "replay", "--of", first)["run"]

@@ -9,7 +9,7 @@ import yaml
 
 from sluice.adapters.postgres import conninfo
 from sluice.ports import ConnectionInfo
-from tests.support.command_line import CommandLine, copy_project
+from tests.support.command_line import CommandLineHere, copy_project
 from tests.support.scripted_supplier import answer, scripted
 
 SPEC = {
@@ -30,14 +30,14 @@ SPEC = {
 
 
 @pytest.fixture
-def sluice(tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo) -> CommandLine:
+def sluice(tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo) -> CommandLineHere:
     """Return a command line whose project has a sync of places."""
     project = copy_project(tmp_path)
     (project / "include/syncs/places.yaml").write_text(yaml.safe_dump(SPEC), encoding="utf-8")
-    return CommandLine(project, {"sluice_state": database, "sluice_target": database, "sluice_artifacts": artifacts})
+    return CommandLineHere(project, {"sluice_state": database, "sluice_target": database, "sluice_artifacts": artifacts})
 
 
-def bring(sluice: CommandLine, *places: Any) -> Any:
+def bring(sluice: CommandLineHere, *places: Any) -> Any:
     """Run the sync over one page."""
     with scripted(answer({"places": list(places), "next": None})) as supplier:
         sluice.define("shop", supplier.connection())
@@ -52,7 +52,7 @@ def letters(database: ConnectionInfo) -> list[tuple[Any, ...]]:
 
 
 def test_a_bad_object_stops_no_good_one_and_is_closed_when_it_comes_right(
-    sluice: CommandLine, database: ConnectionInfo
+    sluice: CommandLineHere, database: ConnectionInfo
 ) -> None:
     """The good objects are published; the bad one waits as a dead letter, once, however often it comes, until it is good."""
     first = bring(sluice, {"id": "a", "rooms": 1}, {"id": "b", "rooms": "many"})
@@ -64,7 +64,7 @@ def test_a_bad_object_stops_no_good_one_and_is_closed_when_it_comes_right(
     assert letters(database) == [("b", "type", 2, "closed")]
 
 
-def test_an_object_that_comes_as_it_was_is_right_again(sluice: CommandLine, database: ConnectionInfo) -> None:
+def test_an_object_that_comes_as_it_was_is_right_again(sluice: CommandLineHere, database: ConnectionInfo) -> None:
     """A known object that was bad for one day closes its dead letter though nothing is written; the bad day deletes nothing."""
     bring(sluice, {"id": "a", "rooms": 1}, {"id": "b", "rooms": 1})
     assert bring(sluice, {"id": "a", "rooms": 1.5}, {"id": "b", "rooms": 1})["publication"] is None

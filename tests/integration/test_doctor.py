@@ -11,16 +11,16 @@ from sluice.adapters.artifacts.s3 import S3ArtifactStore
 from sluice.adapters.postgres import conninfo
 from sluice.ports import ConnectionInfo
 from tests.support.airflow_stub import AirflowStub
-from tests.support.command_line import CommandLine, copy_project
+from tests.support.command_line import CommandLineHere, copy_project
 
 
 @pytest.fixture
-def sluice(tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo) -> CommandLine:
+def sluice(tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo) -> CommandLineHere:
     """Return a command line with everything it needs."""
     supplier = ConnectionInfo("demo_supplier", "http", "127.0.0.1", 1, None, None, "http", {})
     airflow = ConnectionInfo("sluice_airflow", "http", "127.0.0.1", 1, None, None, "http", {})
     known = {"sluice_state": database, "sluice_target": database, "sluice_artifacts": artifacts}
-    return CommandLine(copy_project(tmp_path), {**known, "demo_supplier": supplier, "sluice_airflow": airflow})
+    return CommandLineHere(copy_project(tmp_path), {**known, "demo_supplier": supplier, "sluice_airflow": airflow})
 
 
 def failed(report: dict[str, Any]) -> dict[tuple[str, str], Any]:
@@ -28,7 +28,7 @@ def failed(report: dict[str, Any]) -> dict[tuple[str, str], Any]:
     return {(one["check"], one["subject"]): one for one in report["findings"] if one["standing"] == "failed"}
 
 
-def test_a_healthy_installation(sluice: CommandLine, artifacts: ConnectionInfo) -> None:
+def test_a_healthy_installation(sluice: CommandLineHere, artifacts: ConnectionInfo) -> None:
     """All is well, an Airflow that is down is a warning, and nothing is left in the bucket."""
     report = sluice.ask("doctor")
     assert report["healthy"] is True
@@ -41,7 +41,7 @@ def test_a_healthy_installation(sluice: CommandLine, artifacts: ConnectionInfo) 
     assert "Contents" not in store._client.list_objects_v2(Bucket=artifacts.extra["bucket"])
 
 
-def test_the_table_reads_well(sluice: CommandLine) -> None:
+def test_the_table_reads_well(sluice: CommandLineHere) -> None:
     """Each check is a line, each mend stands below it, and the loss windows follow."""
     done = sluice.call("doctor")
     assert done.returncode == 0, done.stderr
@@ -58,7 +58,7 @@ def test_the_table_reads_well(sluice: CommandLine) -> None:
     [("sluice_state", "database"), ("sluice_target", "database"), ("sluice_artifacts", "artifacts")],
 )
 def test_what_is_down_is_named(
-    sluice: CommandLine, database: ConnectionInfo, artifacts: ConnectionInfo, conn_id: str, check: str
+    sluice: CommandLineHere, database: ConnectionInfo, artifacts: ConnectionInfo, conn_id: str, check: str
 ) -> None:
     """Each connection is told from the others, with what to do."""
     nowhere = {
@@ -73,7 +73,7 @@ def test_what_is_down_is_named(
 
 
 def test_a_database_without_schemas_and_a_spec_with_a_mistake(
-    sluice: CommandLine, empty_database: ConnectionInfo, database: ConnectionInfo
+    sluice: CommandLineHere, empty_database: ConnectionInfo, database: ConnectionInfo
 ) -> None:
     """All that is wrong is told at once; a schema of an older or a newer release counts as well."""
     sluice.define("sluice_state", empty_database)
@@ -87,7 +87,7 @@ def test_a_database_without_schemas_and_a_spec_with_a_mistake(
     assert ("specs", "include/syncs/worse.yaml") in findings
 
 
-def test_pools_are_looked_for_in_airflow(sluice: CommandLine) -> None:
+def test_pools_are_looked_for_in_airflow(sluice: CommandLineHere) -> None:
     """A stage without its pool would never start a task."""
     with AirflowStub() as airflow:
         sluice.define("sluice_airflow", airflow.info)

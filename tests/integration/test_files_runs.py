@@ -22,7 +22,7 @@ from sluice.settings import Settings
 from sluice.wiring import open_services
 from tests.support import servers
 from tests.support.bucket import Bucket
-from tests.support.command_line import CommandLine
+from tests.support.command_line import CommandLineHere
 from tests.support.file_server import FileServer, serving
 
 SPEC: dict[str, Any] = {
@@ -203,7 +203,7 @@ def test_killed_in_mid_file_and_gone_on_with(tmp_path: Path, database: Connectio
             "sluice_artifacts": artifacts,
             "shop": server.connection(),
         }
-        sluice = CommandLine(tmp_path, known)
+        sluice = CommandLineHere(tmp_path, known)
         server.holds_after = len(content) // 2
         with sluice.start("run", "hotels", "--inline") as worker:
             assert server.held.wait(60)

@@ -11,19 +11,19 @@ import pytest
 from sluice import log_events
 from sluice.adapters.postgres import conninfo
 from sluice.ports import ConnectionInfo
-from tests.support.command_line import CommandLine
+from tests.support.command_line import CommandLineHere
 from tests.support.hotels import PAGE, REGIONS, asked_for_hotels, expected, feed, hotels_project, read_until, table_of
 from tests.support.servers import Supplier
 
 
 @pytest.fixture
-def sluice(tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo, supplier: Supplier) -> CommandLine:
+def sluice(tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo, supplier: Supplier) -> CommandLineHere:
     """Return a command line in a project of small pages, a page to a chunk, and short leases."""
     return hotels_project(tmp_path, database, artifacts, supplier)
 
 
 def test_a_killed_run_goes_on_from_its_last_checkpoint(
-    sluice: CommandLine, supplier: Supplier, database: ConnectionInfo
+    sluice: CommandLineHere, supplier: Supplier, database: ConnectionInfo
 ) -> None:
     """After SIGKILL in mid-fetch the next run asks only for pages behind the last checkpoint, and publishes all."""
     with sluice.start("--verbose", "run", "hotels", "--inline") as process:
@@ -47,7 +47,7 @@ def test_a_killed_run_goes_on_from_its_last_checkpoint(
 
 
 def test_a_second_run_is_incremental_and_publishes_nothing(
-    sluice: CommandLine, supplier: Supplier, database: ConnectionInfo
+    sluice: CommandLineHere, supplier: Supplier, database: ConnectionInfo
 ) -> None:
     """Run again, only what changed since the watermark is asked for, nothing is written, and a change then arrives."""
     sluice.ask("run", "hotels", "--inline")
@@ -63,7 +63,7 @@ def test_a_second_run_is_incremental_and_publishes_nothing(
 
 
 def test_an_approval_publishes_exactly_what_was_reviewed(
-    sluice: CommandLine, supplier: Supplier, database: ConnectionInfo
+    sluice: CommandLineHere, supplier: Supplier, database: ConnectionInfo
 ) -> None:
     """What the supplier says after the review has no part in what is published by its approval."""
     waiting = sluice.ask("run", "hotels", "--inline", "--review", "always", code=3)
@@ -84,7 +84,7 @@ def test_an_approval_publishes_exactly_what_was_reviewed(
     ids=lambda value: value if isinstance(value, str) else json.dumps(value)[:30],
 )
 def test_a_supplier_that_fails_midway_costs_that_shard_alone_and_loses_nothing(
-    sluice: CommandLine, supplier: Supplier, database: ConnectionInfo, trouble: dict[str, Any], error: str
+    sluice: CommandLineHere, supplier: Supplier, database: ConnectionInfo, trouble: dict[str, Any], error: str
 ) -> None:
     """The error is named, the pages before it are kept, the other shard is published, and the next run brings the rest."""
     supplier.control(**trouble)
@@ -103,7 +103,7 @@ def test_a_supplier_that_fails_midway_costs_that_shard_alone_and_loses_nothing(
     assert len(asked_for_hotels(supplier)) - before - missing < PAGE
 
 
-def test_an_empty_answer_deletes_nothing(sluice: CommandLine, supplier: Supplier, database: ConnectionInfo) -> None:
+def test_an_empty_answer_deletes_nothing(sluice: CommandLineHere, supplier: Supplier, database: ConnectionInfo) -> None:
     """A supplier that answers 200 with an empty list is an outage: the review is blocked and the table stays."""
     sluice.ask("run", "hotels", "--inline")
     before = table_of(database)

@@ -13,7 +13,7 @@ from sluice.adapters.postgres import conninfo
 from sluice.adapters.spec_files import SpecFiles
 from sluice.cli.app import build_app
 from sluice.ports import ConnectionInfo
-from tests.support.command_line import CommandLine, command_line
+from tests.support.command_line import CommandLineHere, command_line
 from tests.support.scripted_supplier import ScriptedSupplier, answer, scripted
 from tests.support.servers import Supplier
 
@@ -22,20 +22,20 @@ PAGE = answer({"meta": {"next": None}, "data": {"items": RECORDS}})
 
 
 @pytest.fixture
-def sluice(tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo, supplier: Supplier) -> CommandLine:
+def sluice(tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo, supplier: Supplier) -> CommandLineHere:
     """Return a command line with everything it needs, but a supplier of one's own."""
     return command_line(tmp_path, database, artifacts, supplier)
 
 
 @pytest.fixture
-def shop(sluice: CommandLine) -> Iterator[ScriptedSupplier]:
+def shop(sluice: CommandLineHere) -> Iterator[ScriptedSupplier]:
     """Return a supplier nobody has seen, at which three rooms are to be had."""
     with scripted() as supplier:
         sluice.define("rooms_supplier", supplier.connection())
         yield supplier
 
 
-def test_an_api_that_nobody_has_seen(sluice: CommandLine, shop: ScriptedSupplier, tmp_path: Path) -> None:
+def test_an_api_that_nobody_has_seen(sluice: CommandLineHere, shop: ScriptedSupplier, tmp_path: Path) -> None:
     """The list is found, the fields are proposed, and what was written works as it is."""
     shop.answers += [PAGE, PAGE]
     written = sluice.ask("new", "rooms", "--key", "id", "--version-field", "at", "--paging", "none", "--path", "/v1/rooms")
@@ -58,7 +58,7 @@ def test_an_api_that_nobody_has_seen(sluice: CommandLine, shop: ScriptedSupplier
     assert sluice.ask("run", "rooms", "--inline", code=3)["review"]["figures"]["outcomes"] == {"created": 3}
 
 
-def test_a_table_of_another_database(sluice: CommandLine, database: ConnectionInfo) -> None:
+def test_a_table_of_another_database(sluice: CommandLineHere, database: ConnectionInfo) -> None:
     """Its columns are proposed with types that hold all they have."""
     with psycopg.connect(conninfo(database), autocommit=True) as connection:
         connection.execute("create table crm_guests (id bigint primary key, born date, active boolean, seen timestamptz)")

@@ -9,17 +9,17 @@ import yaml
 
 from sluice.adapters.postgres import conninfo
 from sluice.ports import ConnectionInfo
-from tests.support.command_line import CommandLine, command_line
+from tests.support.command_line import CommandLineHere, command_line
 from tests.support.servers import Supplier
 
 
 @pytest.fixture
-def sluice(tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo, supplier: Supplier) -> CommandLine:
+def sluice(tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo, supplier: Supplier) -> CommandLineHere:
     """Return a command line with everything it needs."""
     return command_line(tmp_path, database, artifacts, supplier)
 
 
-def declare(sluice: CommandLine, **review: Any) -> None:
+def declare(sluice: CommandLineHere, **review: Any) -> None:
     """Put these lines into the sync's review policy."""
     path = sluice.project / "include/syncs/hotels.yaml"
     spec = yaml.safe_load(path.read_text())
@@ -35,7 +35,7 @@ def live(database: ConnectionInfo) -> int:
 
 
 def test_a_mass_deletion_is_let_through_by_its_number(
-    sluice: CommandLine, supplier: Supplier, database: ConnectionInfo
+    sluice: CommandLineHere, supplier: Supplier, database: ConnectionInfo
 ) -> None:
     """Listed and shown with all that a person decides by; a bare yes is refused and says what to answer."""
     sluice.ask("run", "hotels", "--inline")
@@ -65,7 +65,7 @@ def test_a_mass_deletion_is_let_through_by_its_number(
     assert f"at most {deleted} deletions: they have closed" in sluice.call("review", "show", review).stdout
 
 
-def test_answers_that_are_not_for_this_person_or_this_review(sluice: CommandLine) -> None:
+def test_answers_that_are_not_for_this_person_or_this_review(sluice: CommandLineHere) -> None:
     """Whoever is no approver is told who is; whoever answers a superseded review, which one to look at."""
     declare(sluice, approvers=["somebody.else"])
     older = sluice.ask("run", "hotels", "--inline", "--review", "always", code=3)

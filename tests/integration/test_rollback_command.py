@@ -12,9 +12,9 @@ import psycopg
 import pytest
 
 from sluice.adapters.postgres import conninfo
-from sluice.cli.commands.review import os_user
+from sluice.cli.person import os_user
 from sluice.ports import ConnectionInfo
-from tests.support.command_line import CommandLine, command_line
+from tests.support.command_line import CommandLineHere, command_line
 from tests.support.servers import Supplier
 
 HOTELS = 488
@@ -22,7 +22,7 @@ Rows = list[tuple[Any, ...]]
 
 
 @pytest.fixture
-def sluice(tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo, supplier: Supplier) -> CommandLine:
+def sluice(tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo, supplier: Supplier) -> CommandLineHere:
     """Return a command line with everything it needs."""
     return command_line(tmp_path, database, artifacts, supplier)
 
@@ -39,7 +39,7 @@ def hand(database: ConnectionInfo) -> Callable[[str], Rows]:
     return execute
 
 
-def test_a_rollback_from_its_preview_to_its_undoing(sluice: CommandLine, hand: Callable[[str], Rows]) -> None:
+def test_a_rollback_from_its_preview_to_its_undoing(sluice: CommandLineHere, hand: Callable[[str], Rows]) -> None:
     """Without a terminal the review waits; answered, the table is what it was; and the rollback can be taken back."""
     sluice.ask("run", "hotels", "--inline")
     whole = hand("select * from public.hotels order by id")
@@ -71,7 +71,7 @@ def test_a_rollback_from_its_preview_to_its_undoing(sluice: CommandLine, hand: C
     assert [(made["id"], made["undoes"], made["rolled_back_by"]) for made in listed] == [(3, 2, None), (2, 1, 3), (1, None, 2)]
 
 
-def answered(sluice: CommandLine, words: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def answered(sluice: CommandLineHere, words: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Call a command at a terminal at which somebody types."""
     ours, its = pty.openpty()
     try:
@@ -91,7 +91,7 @@ def answered(sluice: CommandLine, words: str, *arguments: str) -> subprocess.Com
         os.close(its)
 
 
-def test_a_person_is_asked_after_seeing_what_would_change(sluice: CommandLine, hand: Callable[[str], Rows]) -> None:
+def test_a_person_is_asked_after_seeing_what_would_change(sluice: CommandLineHere, hand: Callable[[str], Rows]) -> None:
     """A no leaves all as it is; a yes restores, and says what."""
     sluice.ask("run", "hotels", "--inline")
     hand("update public.hotels set name = 'mine' where id = 'node/251055437'")
@@ -107,7 +107,7 @@ def test_a_person_is_asked_after_seeing_what_would_change(sluice: CommandLine, h
     assert hand("select name from public.hotels") == [("mine",)]
 
 
-def test_two_who_do_not_ask(sluice: CommandLine, hand: Callable[[str], Rows]) -> None:
+def test_two_who_do_not_ask(sluice: CommandLineHere, hand: Callable[[str], Rows]) -> None:
     """Both end well, whoever of them did it; it is done once. And then nothing is left to restore of what others changed."""
     sluice.ask("run", "hotels", "--inline")
     with (
@@ -124,7 +124,7 @@ def test_two_who_do_not_ask(sluice: CommandLine, hand: Callable[[str], Rows]) ->
     assert sluice.call("rollback", "9").stderr.startswith("there is no publication 9: `sluice publications` lists them")
 
 
-def test_nothing_is_left_to_restore(sluice: CommandLine, hand: Callable[[str], Rows]) -> None:
+def test_nothing_is_left_to_restore(sluice: CommandLineHere, hand: Callable[[str], Rows]) -> None:
     """A sentence says so, nothing is published, and nobody is asked."""
     sluice.ask("run", "hotels", "--inline")
     hand("update public.hotels set name = 'mine'")
@@ -136,7 +136,7 @@ def test_nothing_is_left_to_restore(sluice: CommandLine, hand: Callable[[str], R
     assert len(sluice.ask("publications")["publications"]) == 1
 
 
-def test_publications_are_numbered_by_database(sluice: CommandLine, empty_database: ConnectionInfo) -> None:
+def test_publications_are_numbered_by_database(sluice: CommandLineHere, empty_database: ConnectionInfo) -> None:
     """Where two databases have one of that number, its sync has to be named; who could not be looked at is told."""
     folder = sluice.project / "include/syncs"
     other = (folder / "hotels.yaml").read_text().replace("sync: hotels", "sync: others")

@@ -15,27 +15,27 @@ import pytest
 from sluice import log_events
 from sluice.adapters.postgres import conninfo
 from sluice.ports import ConnectionInfo
-from tests.support.command_line import CommandLine
+from tests.support.command_line import CommandLineHere
 from tests.support.hotels import PAGE, REGIONS, asked_for_hotels, expected, feed, hotels_project, read_until, table_of
 from tests.support.servers import Supplier
 
 WAITS = "waits for run inline-"
 
-Project = Callable[..., CommandLine]
+Project = Callable[..., CommandLineHere]
 
 
 @pytest.fixture
 def project(tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo, supplier: Supplier) -> Project:
     """Return what makes a command line in a project whose stage has this policy."""
 
-    def make(**policy: Any) -> CommandLine:
+    def make(**policy: Any) -> CommandLineHere:
         return hotels_project(tmp_path, database, artifacts, supplier, **policy)
 
     return make
 
 
 @contextmanager
-def at_work(sluice: CommandLine, supplier: Supplier, *options: str) -> Iterator["subprocess.Popen[str]"]:
+def at_work(sluice: CommandLineHere, supplier: Supplier, *options: str) -> Iterator["subprocess.Popen[str]"]:
     """Yield a process that has checkpointed some pages of a slow supplier."""
     supplier.control(delay=0.2)
     with sluice.start("--verbose", "run", "hotels", "--inline", *options) as process:
@@ -45,7 +45,7 @@ def at_work(sluice: CommandLine, supplier: Supplier, *options: str) -> Iterator[
 
 
 @contextmanager
-def following(sluice: CommandLine, *options: str) -> Iterator["subprocess.Popen[str]"]:
+def following(sluice: CommandLineHere, *options: str) -> Iterator["subprocess.Popen[str]"]:
     """Yield a process that waits for another one's run."""
     with sluice.start("run", "hotels", "--inline", "--json", *options, stdout=subprocess.PIPE) as process:
         assert process.stderr is not None

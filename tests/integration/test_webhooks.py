@@ -16,7 +16,7 @@ from sluice.model.call import CallResult
 from sluice.model.spec import WebhookSpec
 from sluice.model.stage import StagePolicy, Timeouts
 from sluice.ports import ConnectionInfo
-from tests.support.command_line import CommandLine, copy_project
+from tests.support.command_line import CommandLineHere, copy_project
 from tests.support.receiver import SILENCE, Receiver, Reply, receiving
 from tests.support.servers import Supplier
 
@@ -105,7 +105,7 @@ def test_of_a_huge_answer_only_a_beginning_is_read() -> None:
 
 
 @pytest.fixture
-def sluice(tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo, supplier: Supplier) -> CommandLine:
+def sluice(tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo, supplier: Supplier) -> CommandLineHere:
     """Return a command line in a project whose sync has a webhook, and whose leases are short."""
     project = copy_project(tmp_path)
     spec = project / "include/syncs/hotels.yaml"
@@ -123,10 +123,10 @@ def sluice(tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo, 
         "sluice_artifacts": artifacts,
         "demo_supplier": supplier.connection,
     }
-    return CommandLine(project, known)
+    return CommandLineHere(project, known)
 
 
-def test_a_worker_killed_in_the_call_has_it_repeated_under_the_same_key(sluice: CommandLine) -> None:
+def test_a_worker_killed_in_the_call_has_it_repeated_under_the_same_key(sluice: CommandLineHere) -> None:
     """SIGKILL after the receiver has it and before the result is committed: the next run repeats it, and then nobody does."""
     with receiving(SILENCE) as receiver:
         sluice.define("shop", receiver.connection())
@@ -145,7 +145,7 @@ def test_a_worker_killed_in_the_call_has_it_repeated_under_the_same_key(sluice: 
     assert (call["standing"], call["begun"], call["key"]) == ("accepted", 2, first.key)
 
 
-def test_an_answer_that_is_lost_is_asked_for_again(sluice: CommandLine, database: ConnectionInfo) -> None:
+def test_an_answer_that_is_lost_is_asked_for_again(sluice: CommandLineHere, database: ConnectionInfo) -> None:
     """A receiver that fails once is told again at once, under the same key; the run knows nothing but success."""
     with receiving(Reply(502)) as receiver:
         sluice.define("shop", receiver.connection())
@@ -164,7 +164,7 @@ def test_an_answer_that_is_lost_is_asked_for_again(sluice: CommandLine, database
     assert journal(database, done["run"]["id"]) == [("shop", "answer", "accepted")]
 
 
-def test_a_refusal_does_not_undo_the_publication(sluice: CommandLine, database: ConnectionInfo) -> None:
+def test_a_refusal_does_not_undo_the_publication(sluice: CommandLineHere, database: ConnectionInfo) -> None:
     """The run succeeds; what the receiver said is in its account, its journal and on stderr."""
     with receiving(Reply(410, b"gone for good")) as receiver:
         sluice.define("shop", receiver.connection())
@@ -180,7 +180,7 @@ def test_a_refusal_does_not_undo_the_publication(sluice: CommandLine, database: 
     assert len(receiver.deliveries) == 1
 
 
-def test_a_receiver_that_is_down_hears_of_it_from_the_next_run(sluice: CommandLine, database: ConnectionInfo) -> None:
+def test_a_receiver_that_is_down_hears_of_it_from_the_next_run(sluice: CommandLineHere, database: ConnectionInfo) -> None:
     """Even if what was wrong is its connection, which nobody had defined."""
     done = sluice.ask("run", "hotels", "--inline")
     (call,) = done["calls"]

@@ -83,18 +83,25 @@ def no_airflow() -> Connections:
 class CommandLineHere(CommandLine):
     """Calls `sluice` in this process, where one of its own would prove nothing more and take seconds."""
 
+    @property
+    def apart(self) -> CommandLine:
+        """The same project, for calls whose process matters."""
+        command = CommandLine(self.project, {})
+        command.environ = self.environ
+        return command
+
     def call(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Call a command and return what it printed."""
         with patch.dict(os.environ), chdir(self.project):
             for name in [name for name in os.environ if name.startswith(("SLUICE_", "AIRFLOW_"))]:
                 del os.environ[name]
             os.environ.update(self.environ)
-            done = CliRunner().invoke(build_app(no_airflow), list(arguments), prog_name="sluice")
+            done = CliRunner().invoke(build_app(no_airflow), list(arguments), prog_name="sluice", catch_exceptions=False)
         structlog.reset_defaults()
         return subprocess.CompletedProcess(arguments, done.exit_code, done.stdout, done.stderr)
 
 
-def command_line(folder: Path, database: ConnectionInfo, artifacts: ConnectionInfo, supplier: Supplier) -> CommandLine:
+def command_line(folder: Path, database: ConnectionInfo, artifacts: ConnectionInfo, supplier: Supplier) -> CommandLineHere:
     """Return a command line in a project of its own, whose state and target are one database."""
     known = {
         "sluice_state": database,
@@ -102,4 +109,4 @@ def command_line(folder: Path, database: ConnectionInfo, artifacts: ConnectionIn
         "sluice_artifacts": artifacts,
         "demo_supplier": supplier.connection,
     }
-    return CommandLine(copy_project(folder), known)
+    return CommandLineHere(copy_project(folder), known)

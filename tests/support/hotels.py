@@ -12,7 +12,7 @@ import yaml
 
 from sluice.adapters.postgres import conninfo
 from sluice.ports import ConnectionInfo
-from tests.support.command_line import CommandLine, command_line
+from tests.support.command_line import CommandLineHere, command_line
 from tests.support.servers import Supplier
 
 PAGE = 20
@@ -21,7 +21,7 @@ REGIONS = ("brittany", "tokyo")
 
 def hotels_project(
     folder: Path, database: ConnectionInfo, artifacts: ConnectionInfo, supplier: Supplier, **policy: Any
-) -> CommandLine:
+) -> CommandLineHere:
     """Return a command line in a project of small pages, a page to a chunk, and short leases; `policy` is of its stage."""
     command = command_line(folder, database, artifacts, supplier)
     edit(folder / "include/syncs/hotels.yaml", lambda spec: spec["source"]["query"].update(limit=str(PAGE)))
