@@ -29,8 +29,10 @@ from sluice.adapters.state import (
     PostgresByHandStore,
     PostgresCallStore,
     PostgresDeadLetterStore,
+    PostgresEventReader,
     PostgresGarbageStore,
     PostgresLetterDesk,
+    PostgresOverviewStore,
     PostgresPointerStore,
     PostgresProgressStore,
     PostgresRateStore,
@@ -119,6 +121,7 @@ def open_services(
         stack.callback(state.close)
         control_state = StateDatabase(state, StateClass.CONTROL, metrics)
         task_state = StateDatabase(state, StateClass.TASK, metrics)
+        session_state = StateDatabase(state, StateClass.SESSION, metrics)
         breakers = PostgresBreakerStore(control_state)
         rates = PostgresRateStore(control_state)
         clock = SystemClock()
@@ -148,7 +151,9 @@ def open_services(
             by_hand=PostgresByHandStore(task_state),
             audit=PostgresAuditStore(task_state),
             garbage=PostgresGarbageStore(task_state),
-            progress=PostgresProgressStore(StateDatabase(state, StateClass.SESSION, metrics)),
+            progress=PostgresProgressStore(session_state),
+            events=PostgresEventReader(session_state),
+            overview=PostgresOverviewStore(task_state),
             artifacts=CachedArtifactStore(S3ArtifactStore(connections.get(ARTIFACTS)), cache_of, metrics),
             codec=ZstdChunkCodec(),
             source=source,

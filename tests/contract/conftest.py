@@ -14,7 +14,9 @@ from sluice.adapters.state import (
     PostgresByHandStore,
     PostgresCallStore,
     PostgresDeadLetterStore,
+    PostgresEventReader,
     PostgresLetterDesk,
+    PostgresOverviewStore,
     PostgresPointerStore,
     PostgresProgressStore,
     PostgresRedoStore,
@@ -31,7 +33,9 @@ from sluice.ports import (
     ByHandStore,
     CallStore,
     DeadLetterStore,
+    EventReader,
     LetterDesk,
+    OverviewStore,
     PointerStore,
     ProgressStore,
     RedoStore,
@@ -46,8 +50,10 @@ from tests.unit.fakes.audit_store import MemoryAuditStore
 from tests.unit.fakes.by_hand_store import MemoryByHandStore
 from tests.unit.fakes.call_store import MemoryCallStore
 from tests.unit.fakes.dead_letter_store import MemoryDeadLetterStore
+from tests.unit.fakes.event_reader import MemoryEventReader
 from tests.unit.fakes.letter_desk import MemoryLetterDesk
 from tests.unit.fakes.memory import Memory
+from tests.unit.fakes.overview_store import MemoryOverviewStore
 from tests.unit.fakes.pointer_store import MemoryPointerStore
 from tests.unit.fakes.progress_store import MemoryProgressStore
 from tests.unit.fakes.redo_store import MemoryRedoStore
@@ -77,6 +83,8 @@ class Stores:
     calls: CallStore
     alerts: AlertStore
     progress: ProgressStore
+    events: EventReader
+    overview: OverviewStore
     by_hand: ByHandStore
     audit: AuditStore
     let_pass: Callable[[timedelta], None]
@@ -101,6 +109,8 @@ def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
             MemoryCallStore(memory),
             MemoryAlertStore(memory),
             MemoryProgressStore(memory),
+            MemoryEventReader(memory),
+            MemoryOverviewStore(memory),
             by_hand=MemoryByHandStore(memory),
             audit=MemoryAuditStore(memory),
             let_pass=memory.clock.move,
@@ -120,6 +130,8 @@ def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
         PostgresCallStore(database),
         PostgresAlertStore(database),
         PostgresProgressStore(database),
+        PostgresEventReader(database),
+        PostgresOverviewStore(database),
         by_hand=PostgresByHandStore(database),
         audit=PostgresAuditStore(database),
         let_pass=partial(_let_pass, database),

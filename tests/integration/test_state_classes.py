@@ -23,6 +23,7 @@ from sluice.model.breaker import Breaker
 from sluice.model.call import Call, CallResult
 from sluice.model.garbage import Garbage, Needed
 from sluice.model.lifecycle import RunEvent, ShardStatus, Step
+from sluice.model.overview import SyncGlance
 from sluice.model.progress import Progress
 from sluice.model.run import Failure, Mode, Redrive, Window
 from sluice.model.shard import Shard, ShardPlan
@@ -90,6 +91,11 @@ ASKED: dict[str, Asked] = {
     "PostgresDeadLetterStore.record": Asked((a_run(), SHARD, [a_reject("h1")], "rejects-0"), NotFound),
     "PostgresDeadLetterStore.lines": Asked(("hotels",), []),
     "PostgresDeadLetterStore.settle": Asked((a_run(), [], []), NotFound),
+    "PostgresEventReader.after": Asked((RUN, 0, 9), []),
+    "PostgresEventReader.newest": Asked((RUN, 9), []),
+    "PostgresEventReader.standing": Asked((RUN,), NotFound),
+    "PostgresOverviewStore.resting": Asked((), []),
+    "PostgresOverviewStore.syncs": Asked((["hotels"], 9), [SyncGlance(sync="hotels")]),
     "PostgresGarbageStore.condemn": Asked((Needed(),), []),
     "PostgresGarbageStore.estimate": Asked((Needed(), MINUTE), NOTHING),
     "PostgresGarbageStore.removing": Asked((["key"], Needed()), []),
@@ -135,6 +141,7 @@ ASKED: dict[str, Asked] = {
     "PostgresRunStore.enter": Asked((RUN, Step.FETCH, MINUTE), NotFound),
     "PostgresRunStore.asked_within": Asked(("hotels", Window(start=NOW, end=NOW + MINUTE), [Mode.FULL]), []),
     "PostgresRunStore.fetched_within": Asked(("hotels", Window(start=NOW, end=NOW + MINUTE)), []),
+    "PostgresRunStore.followed_by": Asked((RUN, 9), []),
     "PostgresRunStore.get": Asked((RUN,), NotFound),
     "PostgresRunStore.newer_than": Asked((a_run(),), []),
     "PostgresRunStore.next_token": Asked((a_run(),), NotFound),

@@ -35,6 +35,7 @@ from sluice.ports.target import (
 from sluice.ports.transforms import TeamFunction
 from sluice.ports.triage import Triage
 from sluice.ports.upkeep import GarbageStore, Holder, RebuildStore, RedoStore
+from sluice.ports.watching import EventReader, OverviewStore
 
 __all__ = [
     "AccessTokenStore",
@@ -54,6 +55,7 @@ __all__ = [
     "DiffCounts",
     "DiffScope",
     "Diffing",
+    "EventReader",
     "Expecting",
     "GarbageStore",
     "Gates",
@@ -63,6 +65,7 @@ __all__ = [
     "Ledger",
     "LetterDesk",
     "Metrics",
+    "OverviewStore",
     "Page",
     "PageRequest",
     "PointerStore",

@@ -64,8 +64,11 @@ class RunStore(Protocol):
         Data is as old as the run that has fetched it: of a replay, the newest one that it has replayed.
         """
 
-    def recent(self, sync: str | None, statuses: Sequence[RunStatus], limit: int) -> list[Run]:
-        """Return the newest runs first, filtered where a filter is given."""
+    def recent(self, sync: str | None, statuses: Sequence[RunStatus], limit: int, before: RunId | None = None) -> list[Run]:
+        """Return the newest runs first, filtered where a filter is given; only those admitted before one, if it is there."""
+
+    def followed_by(self, run: RunId, limit: int) -> list[Run]:
+        """Return the runs that wait for that one, or have ended with its outcome, the newest first."""
 
 
 class ShardStore(Protocol):

@@ -19,6 +19,7 @@ from sluice.ports.target import Ledger, Target
 from sluice.ports.transforms import TeamFunction
 from sluice.ports.triage import Triage
 from sluice.ports.upkeep import GarbageStore, RebuildStore, RedoStore
+from sluice.ports.watching import EventReader, OverviewStore
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,8 @@ class Services:
     letter_desk: LetterDesk
     watermarks: WatermarkStore
     progress: ProgressStore
+    events: EventReader
+    overview: OverviewStore
     by_hand: ByHandStore
     audit: AuditStore
     garbage: GarbageStore

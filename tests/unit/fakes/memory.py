@@ -6,6 +6,8 @@ from datetime import datetime, timedelta
 from itertools import count
 from typing import Any
 
+from pydantic import JsonValue
+
 from sluice.errors import CalledOff, Fenced, FlightTaken, NotFound, StateUnreadable
 from sluice.guard import takeover
 from sluice.model.alert import Alert
@@ -13,6 +15,7 @@ from sluice.model.artifact import ArtifactRef, Pointer
 from sluice.model.audit import Act, Actor, AuditEntry
 from sluice.model.base import ReviewId, RunId, ShardKey, Token
 from sluice.model.call import Call
+from sluice.model.journal import JournalEvent, Subject
 from sluice.model.lifecycle import RunStatus
 from sluice.model.progress import Progress
 from sluice.model.reject import DeadLetter, DeadLetterLines
@@ -53,6 +56,7 @@ class Memory:
     calls: dict[str, tuple[Call, datetime]] = field(default_factory=dict)
     alerts: dict[RunId, Alert] = field(default_factory=dict)
     progress: dict[tuple[RunId, ShardKey], Progress] = field(default_factory=dict)
+    journals: dict[RunId, list[JournalEvent]] = field(default_factory=dict)
     clearings: dict[RunId, int] = field(default_factory=dict)
     called_off: dict[RunId, int] = field(default_factory=dict)
     stopped: dict[tuple[RunId, ShardKey], int] = field(default_factory=dict)
@@ -140,6 +144,12 @@ class Memory:
         """Extend the flight, or raise `Fenced` if it or the shard is somebody else's."""
         present = self.run(run)
         self._still(present, self.shard(run, key).token, token, ttl)
+
+    def tell(self, run: RunId, subject: Subject, name: str, event: str, status: str, **facts: JsonValue) -> None:
+        """Append an event to the run's journal."""
+        journal = self.journals.setdefault(run, [])
+        told = {"run": run, "seq": len(journal) + 1, "at": self.clock.now(), "subject": subject, "name": name}
+        journal.append(JournalEvent(**told, event=event, status=status, facts=facts))
 
     def put(self, pointer: Pointer) -> None:
         """Record a pointer under its ref, unless it is there with the same bytes."""

@@ -7,6 +7,7 @@ from sluice.errors import Fenced
 from sluice.guard import flight, takeover
 from sluice.model.artifact import ArtifactKind
 from sluice.model.base import RunId, Token
+from sluice.model.journal import Subject
 from sluice.model.lifecycle import (
     FINAL_RUN_STATUSES,
     RUN_TRANSITIONS,
@@ -37,6 +38,7 @@ class MemoryRunStore:
             if run.id not in memory.runs:
                 memory.runs[run.id] = run.model_copy(update={"status": RunStatus.PENDING, "token": memory.next_token()})
                 memory.state_ttls[run.id] = policy.state_ttl
+                memory.tell(run.id, Subject.RUN, run.id, "open", RunStatus.PENDING)
             present = memory.runs[run.id]
             around = self._surroundings(present)
             match flight.decide(present, around, policy):
@@ -67,6 +69,7 @@ class MemoryRunStore:
             memory.take_flight(present, lease_ttl)
             memory.lease_ttls[run] = lease_ttl
             memory.follows_since.pop(run, None)
+            memory.tell(run, Subject.RUN, run, event, status, step=step)
             entered = present.model_copy(update={"follows": None})
             return self._keep(entered, status, None, step=step, token=memory.next_token())
 
@@ -81,6 +84,8 @@ class MemoryRunStore:
             lease = memory.leases.get(run.request_key)
             if lease and lease.owner == run.id:
                 del memory.leases[run.request_key]
+            told = {"error": failure.error, "message": failure.message} if failure else {}
+            memory.tell(run.id, Subject.RUN, run.id, event, status, **told)
             if status in FINAL_RUN_STATUSES:
                 self._end_shards(run.id, failure or LEFT_UNFINISHED)
             return self._keep(present, status, failure)
@@ -165,15 +170,21 @@ class MemoryRunStore:
             else None
         )
 
-    def recent(self, sync: str | None, statuses: Sequence[RunStatus], limit: int) -> list[Run]:
+    def recent(self, sync: str | None, statuses: Sequence[RunStatus], limit: int, before: RunId | None = None) -> list[Run]:
         """Return the newest runs first."""
         with self._memory.lock:
+            runs = list(self._memory.runs.values())
             found = [
                 run
-                for run in self._memory.runs.values()
+                for run in (runs if before is None else runs[: [one.id for one in runs].index(before)])
                 if (sync is None or run.sync == sync) and (not statuses or run.status in statuses)
             ]
             return found[::-1][:limit]
+
+    def followed_by(self, run: RunId, limit: int) -> list[Run]:
+        """Return the runs that follow it."""
+        with self._memory.lock:
+            return [one for one in reversed(self._memory.runs.values()) if one.follows == run][:limit]
 
     def _keep(
         self, run: Run, status: RunStatus, failure: Failure | None, step: Step | None = None, token: Token | None = None

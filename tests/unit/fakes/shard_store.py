@@ -7,6 +7,7 @@ from typing import Any, Final
 from sluice.errors import IllegalTransition, StoppedByHand
 from sluice.model.artifact import ArtifactKind, Pointer
 from sluice.model.base import RunId, ShardKey, Token
+from sluice.model.journal import Subject
 from sluice.model.lifecycle import SHARD_TRANSITIONS, RunStatus, ShardEvent, ShardStatus, advance, sources
 from sluice.model.run import Failure, Mode, Run
 from sluice.model.shard import Shard, ShardPlan
@@ -36,6 +37,7 @@ class MemoryShardStore:
                     token=Token(0),
                 )
                 self._memory.shards.setdefault((run.id, plan.key), shard)
+            self._memory.tell(run.id, Subject.RUN, run.id, "plan", run.status, shards=len(plans))
             return self._memory.of_run(run.id)
 
     def adopt(self, run: Run, donors: Sequence[RunId], versions: Mapping[ShardKey, int], expires_at: datetime) -> list[Shard]:
@@ -110,11 +112,13 @@ class MemoryShardStore:
             memory.take_flight(memory.run(run))
             if memory.stopped.get((run, key)) == memory.clearings.get(run, 0) and shard.failure is not None:
                 raise StoppedByHand(f"shard {key} of run {run}: {shard.failure.message}", run=run, shard=key)
+            attempt = shard.attempt + (not shard.exhausted)
+            memory.tell(run, Subject.SHARD, key, ShardEvent.CLAIM, ShardStatus.RUNNING, attempt=attempt)
             return self._keep(
                 shard,
                 status=advance(SHARD_TRANSITIONS, shard.status, ShardEvent.CLAIM),
                 token=memory.next_token(),
-                attempt=shard.attempt + (not shard.exhausted),
+                attempt=attempt,
                 failure=None,
             )
 
@@ -160,6 +164,7 @@ class MemoryShardStore:
             present, status = self._after(shard, ShardEvent.SUCCEED)
             if not present.exhausted:
                 raise IllegalTransition(f"shard {shard.key} has pages left to fetch: it has not succeeded")
+            self._memory.tell(shard.run, Subject.SHARD, shard.key, ShardEvent.SUCCEED, status)
             return self._keep(present, status=status, high_mark=shard.high_mark, progress_at=self._memory.clock.now())
 
     def fail(self, shard: Shard, failure: Failure, silence: timedelta | None = None) -> Shard:
@@ -168,6 +173,8 @@ class MemoryShardStore:
             present, status = self._after(shard, ShardEvent.FAIL)
             if silence is not None:
                 self._memory.hold_out(shard.run, silence)
+            told = {"error": failure.error, "message": failure.message}
+            self._memory.tell(shard.run, Subject.SHARD, shard.key, ShardEvent.FAIL, status, **told)
             return self._keep(present, status=status, failure=failure)
 
     def _after(self, shard: Shard, event: ShardEvent) -> tuple[Shard, ShardStatus]:

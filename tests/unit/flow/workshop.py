@@ -31,11 +31,13 @@ from tests.unit.fakes.chunk_codec import PlainChunkCodec
 from tests.unit.fakes.dag_runs import MemoryDagRuns
 from tests.unit.fakes.dead_letter_store import MemoryDeadLetterStore
 from tests.unit.fakes.garbage_store import MemoryGarbageStore
+from tests.unit.fakes.event_reader import MemoryEventReader
 from tests.unit.fakes.gates import MemoryGates
 from tests.unit.fakes.ledger import MemoryLedger
 from tests.unit.fakes.letter_desk import MemoryLetterDesk
 from tests.unit.fakes.memory import Memory
 from tests.unit.fakes.metrics import MemoryMetrics
+from tests.unit.fakes.overview_store import MemoryOverviewStore
 from tests.unit.fakes.pointer_store import MemoryPointerStore
 from tests.unit.fakes.progress_store import MemoryProgressStore
 from tests.unit.fakes.rebuild_store import MemoryRebuildStore
@@ -122,6 +124,8 @@ class Workshop:
             reviews=MemoryReviewStore(self.memory),
             rebuilds=MemoryRebuildStore(self.memory),
             progress=MemoryProgressStore(self.memory),
+            events=MemoryEventReader(self.memory),
+            overview=MemoryOverviewStore(self.memory),
             garbage=MemoryGarbageStore(self.memory),
             dead_letters=MemoryDeadLetterStore(self.memory),
             redrives=MemoryRedriveStore(self.memory),

@@ -7,8 +7,10 @@ from sluice.adapters.state.breakers import PostgresBreakerStore
 from sluice.adapters.state.by_hand import PostgresByHandStore
 from sluice.adapters.state.calls import PostgresCallStore
 from sluice.adapters.state.dead_letters import PostgresDeadLetterStore
+from sluice.adapters.state.following import PostgresEventReader
 from sluice.adapters.state.garbage import PostgresGarbageStore
 from sluice.adapters.state.letter_desk import PostgresLetterDesk
+from sluice.adapters.state.overview import PostgresOverviewStore
 from sluice.adapters.state.pointers import PostgresPointerStore
 from sluice.adapters.state.progress import PostgresProgressStore
 from sluice.adapters.state.rates import PostgresRateStore
@@ -28,8 +30,10 @@ __all__ = [
     "PostgresByHandStore",
     "PostgresCallStore",
     "PostgresDeadLetterStore",
+    "PostgresEventReader",
     "PostgresGarbageStore",
     "PostgresLetterDesk",
+    "PostgresOverviewStore",
     "PostgresPointerStore",
     "PostgresProgressStore",
     "PostgresRateStore",

@@ -45,7 +45,12 @@ select * from sluice_state.run where follows = %(run)s and status = %(waiting)s 
 select * from sluice_state.run
 where (%(sync)s::text is null or sync = %(sync)s)
     and (cardinality(%(statuses)s::text[]) = 0 or status = any(%(statuses)s))
+    and (%(before)s::text is null or ordinal < (select ordinal from sluice_state.run where id = %(before)s))
 order by ordinal desc limit %(limit)s
+
+-- name: followed_by
+-- The runs that take the outcome of one, the newest first.
+select * from sluice_state.run where follows = %(run)s order by ordinal desc limit %(limit)s
 
 -- name: fetched_within
 -- The runs of a sync that have asked the supplier, and were begun within a window, oldest first.

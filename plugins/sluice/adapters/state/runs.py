@@ -139,11 +139,16 @@ class PostgresRunStore:
         with self._database.transaction() as connection:
             return [RunId(row["id"]) for row in connection.execute(SQL["newer_than"], facts)]
 
-    def recent(self, sync: str | None, statuses: Sequence[RunStatus], limit: int) -> list[Run]:
+    def recent(self, sync: str | None, statuses: Sequence[RunStatus], limit: int, before: RunId | None = None) -> list[Run]:
         """Return the newest runs first, filtered where a filter is given."""
         with self._database.transaction() as connection:
-            facts = {"sync": sync, "statuses": list(statuses), "limit": limit}
+            facts = {"sync": sync, "statuses": list(statuses), "limit": limit, "before": before}
             return readable(connection.execute(SQL["recent"], facts), run_from_row)
+
+    def followed_by(self, run: RunId, limit: int) -> list[Run]:
+        """Return the runs that wait for that one, or have ended with its outcome, the newest first."""
+        with self._database.transaction() as connection:
+            return readable(connection.execute(SQL["followed_by"], {"run": run, "limit": limit}), run_from_row)
 
 
 def _refusal(run: Run, token: Token, event: RunEvent) -> Fenced:
