@@ -20,6 +20,7 @@ def airflow_access() -> Access:
     return Access(
         authenticated=requires_authenticated(),
         user=user_name,
+        user_id=user_id,
         readable_dags=readable_dags,
         may_read_dag=requires_access_dag("GET", DagAccessEntity.RUN),
         may_change_dag=may_change_dag,
@@ -28,8 +29,14 @@ def airflow_access() -> Access:
 
 
 def user_name(user: User) -> str:
-    """Return what Airflow calls the user."""
-    return user.get_name()
+    """Return what Airflow calls the user, with the id where that is another: people choose their names."""
+    name = user.get_name()
+    return name if user.get_id() == name else f"{name} ({user.get_id()})"
+
+
+def user_id(user: User) -> str:
+    """Return by what Airflow knows the user."""
+    return str(user.get_id())
 
 
 def readable_dags(user: User) -> set[str]:

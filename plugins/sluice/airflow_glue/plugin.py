@@ -21,6 +21,7 @@ def pages() -> "FastAPI":
     from sluice.airflow_glue.run_ids import run_id_of
     from sluice.airflow_glue.workplace import settings
     from sluice.web.app import create_app
+    from sluice.web.errands import Errands
     from sluice.web.surroundings import Surroundings
 
     def services() -> Any:
@@ -28,7 +29,9 @@ def pages() -> "FastAPI":
 
         return open_services(settings(), AirflowConnections())
 
-    return create_app(Surroundings(access=airflow_access(), services=services, run_id_of=run_id_of))
+    return create_app(
+        Surroundings(access=airflow_access(), services=services, run_id_of=run_id_of, later=Errands(services).begin)
+    )
 
 
 let_questions_end_with_their_try()

@@ -15,6 +15,24 @@ from sluice.model.review import Review
 from sluice.model.run import Run
 
 
+def passed_by(publication: Publication | None, review: Review | None) -> str | None:
+    """Say who let a publication pass; None: nobody knows, or had to."""
+    decision = review.decision if review is not None else None
+    if decision is None:
+        return publication.approved_by if publication is not None else None
+    said = f": {decision.comment}" if decision.comment else ""
+    return f"{decision.by} ({decision.via}, {decision.at:%Y-%m-%d %H:%M:%SZ}){said}"
+
+
+def what_became(event: ObjectEvent, publication: Publication | None, *, is_undone: bool) -> str:
+    """Say what became of an object by an event; `is_undone`: what took its publication back has not left it alone."""
+    if publication is not None and publication.undoes is not None:
+        return f"{'put back' if event.new_hash else 'taken out'}, since publication {publication.undoes} was undone"
+    if publication is not None and is_undone:
+        return f"{event.outcome}, and undone by publication {publication.rolled_back_by}"
+    return event.outcome.value
+
+
 class RawRecord(Frozen):
     """One record as the supplier sent it, byte for byte, and where it is kept."""
 
@@ -42,6 +60,11 @@ class Trace(Frozen):
     def is_written(self) -> bool:
         """Whether it changed the target table."""
         return self.event.outcome in WRITING_OUTCOMES
+
+    @property
+    def by(self) -> str | None:
+        """Who let it pass: a person with the way the answer came and the comment, or the policy."""
+        return passed_by(self.publication, self.review)
 
     @property
     def took_out(self) -> bool:
@@ -74,6 +97,12 @@ class Explanation(Frozen):
         """The trace of the row that was published last; None if it is too old, or the object is gone."""
         written = self._written
         return written[0] if written and not written[0].took_out else None
+
+    def what(self, trace: Trace) -> str:
+        """Say what became of the object; what took the publication back may have left this object alone."""
+        publication = trace.publication
+        undone = publication is not None and self.trace_of(publication.rolled_back_by) is not None
+        return what_became(trace.event, publication, is_undone=undone)
 
     def trace_of(self, publication: PublicationId | None) -> Trace | None:
         """Return what a publication wrote."""

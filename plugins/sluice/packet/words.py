@@ -111,6 +111,25 @@ def sentence(text: str) -> str:
     return spelled(text, _LONGEST_SENTENCE)
 
 
+def lasting(span: timedelta) -> str:
+    """Return a span in its largest unit, rounded down: `3h`."""
+    seconds = int(span.total_seconds())
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
+        if seconds >= size:
+            return f"{seconds // size}{unit}"
+    return f"{max(seconds, 0)}s"
+
+
+def pretty(record: bytes) -> str:
+    """Return a record of the supplier's as people read it: indented if it is JSON, else as it is."""
+    import msgspec
+
+    try:
+        return msgspec.json.format(record, indent=2).decode()
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return record.decode(errors="backslashreplace")
+
+
 def marked(one: str, other: str) -> Marked:
     """Return `one` as it is spelled, its middle being what it does not share with `other`."""
     mine, yours = spelled(one), spelled(other)

@@ -1,6 +1,7 @@
 """An object in; why the target holds what it holds of it, and all it held before, out."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from sluice.errors import NotFound, TargetMismatch
@@ -16,33 +17,59 @@ from sluice.upkeep.tracing import pinned, trace, with_row
 _NEAR: Final = 3
 
 
-def explain(services: Services, spec: SyncSpec, key: ObjectKey, limit: int) -> Explanation:
-    """Follow the newest `limit` events of an object back to the supplier, and look whether the table still agrees.
+@dataclass(frozen=True)
+class Standing:
+    """What ledger and table hold of an object."""
 
-    Raises `NotFound`, with the keys around it, for an object nobody has heard of.
-    """
+    known: LedgerObject | None
+    events: Sequence[ObjectEvent]
+    """The oldest first."""
+    spec: SyncSpec
+    """Under which it was published last, as far as that is kept; else that of today."""
+    row: Held | None
+    altered: str | None
+    """How the table differs from what was published; None: it does not."""
+
+    @property
+    def values(self) -> Mapping[str, str | None]:
+        """The fields of the row in the table; none if there is no row."""
+        return canonical(self.spec, self.row.values) if self.row is not None else {}
+
+
+def standing(services: Services, spec: SyncSpec, key: ObjectKey) -> Standing:
+    """Look an object up, in the ledger and in the table; raise `NotFound`, with the keys around it, for one nobody knows."""
     ledger = services.ledger(spec)
     known, events = ledger.object(spec.sync, key), ledger.events(spec.sync, key)
     if known is None and not events:
-        around = ", ".join(ledger.near(spec.sync, key, _NEAR))
-        where = f"in key order it would stand among {around}" if around else "nothing of this sync was published yet"
-        raise NotFound(f"the ledger of {spec.sync} knows no object {key}: {where}", sync=spec.sync)
+        near = ledger.near(spec.sync, key, _NEAR)
+        where = f"in key order it would stand among {', '.join(near)}" if near else "nothing of this sync was published yet"
+        raise NotFound(f"the ledger of {spec.sync} knows no object {key}: {where}", sync=spec.sync, near=near)
     its_spec = pinned(services, known.last_changed_run) if known is not None else None
     as_published = its_spec or spec
     row, trouble = _in_the_table(services, as_published, key)
     if known is not None and its_spec is None:
         trouble = trouble or _unclear(known, row)
-    traces = _traces(services, spec, key, events[max(0, len(events) - limit) :])
+    return Standing(known, events, as_published, row, trouble or altered(known, row))
+
+
+def explain(services: Services, spec: SyncSpec, key: ObjectKey, limit: int, largest: int | None = None) -> Explanation:
+    """Follow the newest `limit` events of an object back to the supplier, and look whether the table still agrees.
+
+    Artifacts of more than `largest` bytes are not fetched for it, where that is given. Raises `NotFound` as `standing` does.
+    """
+    stands = standing(services, spec, key)
+    known, events, row = stands.known, stands.events, stands.row
+    traces = _traces(services, spec, key, events[max(0, len(events) - limit) :], largest)
     if known is not None and row is not None and row.row_hash == known.row_hash:
-        traces = tuple(_with_values(seen, known, canonical(as_published, row.values)) for seen in traces)
+        traces = tuple(_with_values(seen, known, dict(stands.values)) for seen in traces)
     return Explanation(
         sync=spec.sync,
         key=key,
         held=known,
         traces=traces,
         earlier=len(events) - len(traces),
-        altered=trouble or altered(known, row),
-        alterations=_alterations(as_published, known, row, traces) if known is not None and row is not None else (),
+        altered=stands.altered,
+        alterations=_alterations(stands.spec, known, row, traces) if known is not None and row is not None else (),
     )
 
 
@@ -84,12 +111,14 @@ def _in_the_table(services: Services, spec: SyncSpec, key: ObjectKey) -> tuple[H
         return None, f"it cannot be compared: {error.message}"
 
 
-def _traces(services: Services, spec: SyncSpec, key: ObjectKey, events: Sequence[ObjectEvent]) -> tuple[Trace, ...]:
+def _traces(
+    services: Services, spec: SyncSpec, key: ObjectKey, events: Sequence[ObjectEvent], largest: int | None
+) -> tuple[Trace, ...]:
     """Return the traces, newest first: each knows what the row was that it replaced."""
     traces: list[Trace] = []
     later: Trace | None = None
     for event in reversed(events):
-        found = trace(services, spec, key, event, later)
+        found = trace(services, spec, key, event, later, largest=largest)
         traces.append(found)
         later = found if found.is_written else later
     return tuple(traces)

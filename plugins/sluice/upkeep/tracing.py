@@ -41,10 +41,21 @@ def pinned(services: Services, run: RunId) -> SyncSpec | None:
     return None
 
 
-def trace(services: Services, spec: SyncSpec, key: ObjectKey, event: ObjectEvent, later: Trace | None = None) -> Trace:
-    """Follow an event back. `later` is the trace of what was written next: it knows the row from before as well."""
+def trace(
+    services: Services,
+    spec: SyncSpec,
+    key: ObjectKey,
+    event: ObjectEvent,
+    later: Trace | None = None,
+    *,
+    largest: int | None = None,
+) -> Trace:
+    """Follow an event back. `later` is the trace of what was written next: it knows the row from before as well.
+
+    Artifacts of more than `largest` bytes are told to be too large, where that is given.
+    """
     publication = services.ledger(spec).publication(event.publication) if event.publication is not None else None
-    following = _Following(services, pinned(services, event.run) or spec, key, event)
+    following = _Following(services, pinned(services, event.run) or spec, key, event, largest)
     review = following.review(publication)
     run = following.run()
     values, raw, said = None, None, None
@@ -96,6 +107,7 @@ class _Following:
     spec: SyncSpec
     key: ObjectKey
     event: ObjectEvent
+    largest: int | None = None
     gone: list[str] = field(default_factory=list)
     kept_until: datetime | None = None
     """Until when what the run stored is kept, as far as that is known."""
@@ -190,7 +202,7 @@ class _Following:
         spec = pinned(self.services, run) or self.spec
         for pointer in self.services.pointers.of(run, ArtifactKind.UNDO):
             try:
-                values, hashed = image_in(self.services.artifacts.get(pointer), spec, self.key)
+                values, hashed = image_in(self._bytes(pointer), spec, self.key)
             except ArtifactCorrupt:
                 continue
             if hashed == self.event.new_hash:
@@ -205,6 +217,8 @@ class _Following:
         return found
 
     def _bytes(self, pointer: Pointer) -> bytes:
+        if self.largest is not None and pointer.bytes > self.largest:
+            raise ArtifactCorrupt(f"{pointer.bytes:,} bytes are too many to be looked through here: `sluice why` does it")
         try:
             return self.services.artifacts.get(pointer)
         except ArtifactCorrupt as error:

@@ -13,6 +13,8 @@ class Access:
     """Demands a login; applied to every route."""
     user: Callable[..., str]
     """Returns the user's name, as the audit trail has it."""
+    user_id: Callable[..., str]
+    """Returns the id by which `approvers` of a sync name the user."""
     readable_dags: Callable[..., set[str]]
     """Returns the ids of the DAGs whose runs the user may read."""
     may_read_dag: Callable[..., Any]

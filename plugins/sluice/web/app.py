@@ -7,19 +7,21 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
-from sluice.errors import IllegalTransition, NotFound, Retryable, SluiceError, UsageInvalid
+from sluice.errors import DecisionRefused, IllegalTransition, NotFound, NotUndoable, Retryable, SluiceError, UsageInvalid
 from sluice.packet.page import style
 from sluice.web.pages import HERE, Pages
 from sluice.web.protection import LockedDown, names_something
-from sluice.web.routes import reviews, runs, syncs
+from sluice.web.routes import letters, objects, publications, reviews, runs, syncs
 from sluice.web.surroundings import Surroundings
 
-_ROUTERS: Final = (syncs.router, runs.router, reviews.router)
+_ROUTERS: Final = (syncs.router, runs.router, reviews.router, objects.router, letters.router, publications.router)
 """Each makes the routes of one kind of page."""
 
 _STATUS: Final[tuple[tuple[type[SluiceError], int], ...]] = (
     (NotFound, 404),
     (IllegalTransition, 409),
+    (DecisionRefused, 409),
+    (NotUndoable, 409),
     (UsageInvalid, 422),
     (Retryable, 503),
 )

@@ -10,12 +10,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from sluice.model.airflow_names import dag_id_of
 from sluice.model.ledger import Outcome
-from sluice.packet.words import sentence
+from sluice.packet.words import lasting, sentence, spelled
 from sluice.web.protection import OURS
 
 HERE: Final = Path(__file__).parent
 
-NAVIGATION: Final = (("", "Syncs"),)
+NAVIGATION: Final = (("", "Syncs"), ("reviews", "Reviews that wait"), ("letters", "Dead letters"))
 """What the head of every page leads to: the pages about all syncs, by path and name."""
 
 
@@ -34,7 +34,9 @@ class Pages:
         self._templates.filters.update(
             moment=lambda moment: f"{moment:%Y-%m-%d %H:%M:%S} UTC" if moment else "",
             count="{:,}".format,
+            lasting=lasting,
             sentence=sentence,
+            spelled=spelled,
         )
 
     def render(self, template: str, request: Request, status: int = 200, **values: Any) -> Response:

@@ -40,10 +40,12 @@ class LockedDown:
 
 
 def names_something(request: Request) -> None:
-    """Refuse an address with characters that no name holds; Postgres takes no text with a NUL in it."""
-    if not all(
-        text.isprintable() for text in (request.url.path, *request.path_params.values(), *request.query_params.values())
-    ):
+    """Refuse an address with characters that no name holds; Postgres takes no text with a NUL in it.
+
+    An object may be called by any other character, so that what stands in a query is no name of ours.
+    """
+    names = (request.url.path, *map(str, request.path_params.values()))
+    if not all(name.isprintable() for name in names) or any("\0" in text for text in request.query_params.values()):
         raise NotFound("there is nothing of that name")
 
 

@@ -4,13 +4,27 @@ from collections.abc import Mapping
 from typing import Any
 
 from sluice.errors import NotFound
-from sluice.model.airflow_names import dag_id_of
+from sluice.model.airflow_names import dag_id_of, sync_of
 from sluice.model.base import RunId
 from sluice.model.lifecycle import WAITING_VERDICTS
 from sluice.model.review import Review
 from sluice.model.run import Run
+from sluice.model.spec import SyncSpec
 from sluice.packet.words import counts_of
 from sluice.ports import Services
+
+
+def sync_named(dag_id: str) -> str:
+    """Return the sync that a DAG is of; raise `NotFound` for a DAG that is none of ours."""
+    sync = sync_of(dag_id)
+    if dag_id_of(sync) != dag_id:
+        raise NotFound(f"{dag_id} is no DAG of Sluice")
+    return sync
+
+
+def spec_of(services: Services, dag_id: str) -> SyncSpec:
+    """Return the spec of the DAG's sync as it stands now; raise as `sync_named` does."""
+    return services.spec(sync_named(dag_id))
 
 
 def run_of(services: Services, dag_id: str, run_id: RunId) -> Run:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from sluice.model.base import RunId
 from sluice.ports import Services
 from sluice.web.access import Access
+from sluice.web.errands import Errand
 
 
 @dataclass(frozen=True)
@@ -17,3 +18,5 @@ class Surroundings:
     services: Callable[[], AbstractContextManager[Services]]
     run_id_of: Callable[[str, str], RunId]
     """A DagRun's run, by DAG id and DagRun id."""
+    later: Callable[[RunId, Errand], None]
+    """Lets an errand be done for a run that no request can wait for."""

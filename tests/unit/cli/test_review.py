@@ -4,12 +4,13 @@ from datetime import timedelta
 
 import pytest
 
-from sluice.cli.commands.review import Answer, _expires_at, _is_new, _span, _until
+from sluice.cli.commands.review import Answer, _expires_at, _is_new, _until
 from sluice.errors import DecisionRefused, IllegalTransition
 from sluice.model.base import ReviewId
 from sluice.model.ledger import Outcome
 from sluice.model.lifecycle import Verdict
 from sluice.model.review import Choice, Figures, Review
+from sluice.packet.words import lasting
 from tests.support.nouns import NOW, a_decision, a_review, a_run
 from tests.unit.flow.workshop import Workshop
 
@@ -78,7 +79,7 @@ def test_when_a_review_expires() -> None:
 )
 def test_spans_are_told_in_their_largest_unit(seconds: int, spelled: str) -> None:
     """Nobody needs the minutes of a day, and no clock that is behind makes it less than nothing."""
-    assert _span(timedelta(seconds=seconds)) == spelled
+    assert lasting(timedelta(seconds=seconds)) == spelled
 
 
 def test_what_should_have_been_answered_is_overdue() -> None:

@@ -3,7 +3,7 @@
 from html.parser import HTMLParser
 from xml.etree import ElementTree as ET
 
-VOID = frozenset({"meta", "br", "link"})
+VOID = frozenset({"meta", "br", "link", "input"})
 CELLS = frozenset({"td", "th", "dt", "dd"})
 """Elements that end a word."""
 

@@ -18,6 +18,7 @@ from sluice.model.evidence import cut
 from sluice.model.reject import Cause, DeadLetter, DeadLetterStatus
 from sluice.model.run import Mode, Origin, Redrive, ReviewMode, RunRequest
 from sluice.model.shard import some_of
+from sluice.packet.words import pretty
 from sluice.ports import Services
 
 _OF_OBJECT: Final = 20
@@ -291,7 +292,7 @@ def _draw_letter(console: Console, letter: DeadLetter, record: bytes | None, gon
     if record is None:
         console.print(printable(f"its raw bytes are gone: {gone}", "yellow"), soft_wrap=True)
         return
-    text = _pretty(record)
+    text = pretty(record)
     console.print(printable(text[:_RAW_SHOWN]), soft_wrap=True)
     if len(text) > _RAW_SHOWN:
         console.print(f"… {len(text) - _RAW_SHOWN:,} characters more: --raw prints all of the {len(record):,} bytes")
@@ -301,12 +302,3 @@ def _standing(letter: DeadLetter) -> str:
     by = f" by {letter.ended_by}" if letter.ended_by else ""
     return f"{letter.status}{by}" + (f" at {spell(letter.ended_at)}" if letter.ended_at else "")
 
-
-def _pretty(record: bytes) -> str:
-    """Return a record as people read it: indented if it is JSON, else as it is."""
-    import msgspec
-
-    try:
-        return msgspec.json.format(record, indent=2).decode()
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return record.decode(errors="backslashreplace")

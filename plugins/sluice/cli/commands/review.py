@@ -35,6 +35,7 @@ from sluice.model.ledger import Outcome
 from sluice.model.lifecycle import WAITING_VERDICTS
 from sluice.model.review import MOST_DELETES, Choice, Decision, Review, no_longer_waits
 from sluice.model.run import Run
+from sluice.packet.words import lasting
 from sluice.ports import Services
 
 review = typer.Typer(no_args_is_help=True, help="What a run would publish, and the decision about it.")
@@ -64,7 +65,7 @@ def list_(
         columns = ["review", "sync", "run", "verdict", "age", "expires", "writes", "deletions", "because"]
         drawn = [
             [
-                *(r.id, r.sync, r.run, r.verdict, _span(now - r.created_at), _until(expires, now)),
+                *(r.id, r.sync, r.run, r.verdict, lasting(now - r.created_at), _until(expires, now)),
                 *(r.figures.writes, r.figures.count(Outcome.DELETED), "; ".join(r.reasons)),
             ]
             for r, expires in waiting
@@ -317,16 +318,7 @@ def _samples(services: Services, review: Review) -> dict[Outcome, list[dict[str,
     return {}
 
 
-def _span(span: timedelta) -> str:
-    """Return a span in its largest unit, rounded down."""
-    seconds = int(span.total_seconds())
-    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
-        if seconds >= size:
-            return f"{seconds // size}{unit}"
-    return f"{max(seconds, 0)}s"
-
-
 def _until(moment: datetime | None, now: datetime) -> str:
     if moment is None:
         return ""
-    return f"in {_span(moment - now)}" if moment > now else "overdue"
+    return f"in {lasting(moment - now)}" if moment > now else "overdue"

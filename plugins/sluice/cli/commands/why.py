@@ -149,41 +149,22 @@ def _draw_raw(console: Console, record: RawRecord | None) -> None:
 
 
 def _told(explained: Explanation, trace: Trace) -> list[Any]:
-    what = f"{_what(explained, trace)}: {trace.said}" if trace.said else _what(explained, trace)
+    what = f"{explained.what(trace)}: {trace.said}" if trace.said else explained.what(trace)
     version = trace.event.transformer_version or (trace.run.transformer_version if trace.run else None)
     where = _address(trace.raw) if trace.raw else None
-    return [trace.event.at, what, numeral(trace.event.publication), _by(trace), trace.event.run, version, where]
-
-
-def _what(explained: Explanation, trace: Trace) -> str:
-    """Say what became of the object; what took the publication back may have left this object alone."""
-    event, publication = trace.event, trace.publication
-    if publication is not None and publication.undoes is not None:
-        return f"{'put back' if event.new_hash else 'taken out'}, since publication {publication.undoes} was undone"
-    if publication is not None and explained.trace_of(publication.rolled_back_by) is not None:
-        return f"{event.outcome}, and undone by publication {publication.rolled_back_by}"
-    return event.outcome.value
+    return [trace.event.at, what, numeral(trace.event.publication), trace.by, trace.event.run, version, where]
 
 
 def _dated(explained: Explanation, origin: FieldOrigin) -> list[Any]:
     trace = explained.trace_of(origin.publication)
     since = f"{origin.publication}" if origin.is_certain else f"{origin.publication} or before"
-    return [since, _by(trace) if trace else None, trace.event.run if trace else None]
+    return [since, trace.by if trace else None, trace.event.run if trace else None]
 
 
 def _place(explained: Explanation, origin: FieldOrigin) -> str | None:
     trace = explained.trace_of(origin.publication)
     record = explained.source_of(trace).raw if trace is not None else None
     return _address(record) if record is not None else None
-
-
-def _by(trace: Trace) -> str | None:
-    """Say who let it pass: a person with the way the answer came and the comment, or the policy."""
-    decision = trace.review.decision if trace.review is not None else None
-    if decision is None:
-        return trace.publication.approved_by if trace.publication is not None else None
-    said = f": {decision.comment}" if decision.comment else ""
-    return f"{decision.by} ({decision.via}, {decision.at:%Y-%m-%d %H:%M:%SZ}){said}"
 
 
 def _address(record: RawRecord) -> str:
