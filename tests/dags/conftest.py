@@ -1,14 +1,19 @@
 """An Airflow of its own for the tests of this folder: its metadata in the session's Postgres, its home thrown away."""
 
 import atexit
+import json
 import re
 import shutil
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import uvicorn
 
+from sluice.cli.connections import parse_connection
+from sluice.cli.local.keeping import free_port
 from sluice.cli.local.postgres import PostgresServer
 from sluice.cli.local.services import as_variable
 from sluice.ports import ConnectionInfo
@@ -129,3 +134,18 @@ def airflow_session(airflow_home: Path) -> Iterator[DrivenAirflow]:
 def airflow(airflow_session: DrivenAirflow, connections: None) -> DrivenAirflow:
     """That Airflow, with the connections of a sync to a database, a bucket and a supplier of the test's own."""
     return airflow_session
+
+
+@pytest.fixture
+def api(airflow: DrivenAirflow, airflow_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ConnectionInfo]:
+    """The connection `sluice_airflow` to this Airflow's API, which listens."""
+    passwords = json.loads((airflow_home / "simple_auth_manager_passwords.json.generated").read_text())
+    port = free_port()
+    server = uvicorn.Server(uvicorn.Config(airflow.client.app, host="127.0.0.1", port=port, lifespan="off", log_level="error"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    info = parse_connection("sluice_airflow", f"http://ann:{passwords['ann']}@127.0.0.1:{port}")
+    monkeypatch.setenv("AIRFLOW_CONN_SLUICE_AIRFLOW", as_variable(info))
+    yield info
+    server.should_exit = True
+    thread.join()

@@ -1,19 +1,35 @@
 """Backfills: each of their runs asks for what the supplier dates within its data interval; scheduled runs have no window."""
 
+import io
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from rich.console import Console
 
+from sluice.adapters.airflow_api import AirflowApi
+from sluice.adapters.airflow_backfills import AirflowBackfills
 from sluice.adapters.spec_files import SpecFiles
 from sluice.airflow_glue.params import params_form, run_request
 from sluice.airflow_glue.tasks import backfilled
+from sluice.cli.backfill.asking import asked_of
+from sluice.cli.backfill.board import Board
+from sluice.cli.backfill.in_airflow import InAirflow
+from sluice.errors import IllegalTransition
+from sluice.model.airflow_names import pool_of
+from sluice.model.backfill import Reprocess, Standing
+from sluice.model.base import ShardKey
 from sluice.model.run import Mode, Origin, RunRequest, Window
 from sluice.model.spec import SyncSpec
+from sluice.ports import ConnectionInfo, Services
 from tests.dags.conftest import HOME
 from tests.dags.driving import DrivenAirflow
 from tests.dags.test_run import services
+from tests.support.servers import Supplier
 
 DAG = "sluice_windowed"
 DAY = timedelta(days=1)
@@ -33,23 +49,110 @@ def asked(spec: SyncSpec, interval: Window | None, **params: Any) -> RunRequest:
     return run_request(spec, filled, Origin(), interval)
 
 
-def test_a_backfill_runs_once_for_each_day(airflow: DrivenAirflow) -> None:
-    """In mode full, over its day; it deletes nothing and leaves the watermarks alone."""
+@dataclass
+class Workers:
+    """A clock that lets Airflow work off what is queued while somebody waits."""
+
+    airflow: DrivenAirflow
+    waits: int = 0
+
+    def now(self) -> datetime:
+        """Return the time."""
+        return datetime.now(UTC)
+
+    def elapsed(self) -> float:
+        """Return the seconds that have passed."""
+        return time.monotonic()
+
+    def wait(self, _: timedelta) -> None:
+        """Work off what is queued."""
+        self.waits += 1
+        assert self.waits < 20, "nothing comes of waiting"
+        for run in self.airflow.client.get(f"/api/v2/dags/{DAG}/dagRuns", params={"state": "queued"}).json()["dag_runs"]:
+            self.airflow.drive(DAG, run["dag_run_id"])
+
+
+@dataclass
+class Backfilling:
+    """`sluice backfill` in this process, of one shard of two days."""
+
+    airflow: DrivenAirflow
+    backfills: AirflowBackfills
+    state: Services
+
+    def begin(self, reprocess: Reprocess = Reprocess.NONE, step: timedelta = DAY) -> tuple[list[str], InAirflow]:
+        """Begin what is planned; return the acts, and what is at work."""
+        request = RunRequest(sync="windowed", mode=Mode.FULL, shards=(ShardKey("brittany"),), origin=Origin())
+        spec = SpecFiles(HOME / "include").sync("windowed")
+        asked = asked_of(spec, request, Window(start=FIRST, end=FIRST + 2 * DAY), step, reprocess)
+        services = replace(self.state, clock=Workers(self.airflow))
+        work = InAirflow(services, self.backfills, asked, max_active=2)
+        plan = work.plan()
+        work.begin(plan)
+        return [span.act(reprocess).value for span in plan.spans], work
+
+    def standings(self, work: InAirflow) -> list[Standing]:
+        """Follow it to its end."""
+        with Board(Console(file=io.StringIO())) as board:
+            return [span.standing for span in work.follow(board)]
+
+
+@pytest.fixture
+def backfilling(airflow: DrivenAirflow, api: ConnectionInfo) -> Iterator[Backfilling]:
+    """What a backfill needs; the DAG is not paused."""
     airflow.client.patch(f"/api/v2/dags/{DAG}", json={"is_paused": False})
-    span = {"from_date": FIRST.isoformat(), "to_date": (FIRST + DAY).isoformat()}
-    answer = airflow.client.post("/api/v2/backfills", json={"dag_id": DAG, **span, "run_backwards": False, "dag_run_conf": {}})
-    assert answer.status_code == 200, answer.text
-    runs = airflow.client.get(f"/api/v2/dags/{DAG}/dagRuns", params={"run_type": "backfill"}).json()["dag_runs"]
-    for run in runs:
-        states = airflow.drive(DAG, run["dag_run_id"])
-        assert states["settle"] == "success", states
-    with services() as state:
-        kept = sorted(state.runs.recent("windowed", [], 9), key=lambda run: run.window.start if run.window else FIRST)
-        marks = state.watermarks.of("windowed")
-    assert [(run.mode, run.window) for run in kept] == [
+    with AirflowApi(api) as opened, services() as state:
+        yield Backfilling(airflow, AirflowBackfills(opened, DAG), state)
+
+
+def test_a_backfill_from_its_plan_to_its_end(backfilling: Backfilling, supplier: Supplier) -> None:
+    """A run for each day, in mode full; one that failed is resumed; nothing is deleted, and no watermark moves.
+
+    The runs have the pool of the stage, as scheduled ones do; a second backfill does not begin while one is at work.
+    """
+    airflow, state = backfilling.airflow, backfilling.state
+    supplier.control(fail={"status": 404, "times": 1})
+    acts, work = backfilling.begin()
+    assert acts == ["start", "start"]
+    assert [span.act(Reprocess.COMPLETED).value for span in work.plan().spans] == ["follow", "follow"]
+    assert sorted(backfilling.standings(work)) == [Standing.FAILED, Standing.SUCCEEDED]
+    with pytest.raises(IllegalTransition, match="is at work, and a DAG has one at a time"):
+        backfilling.begin(Reprocess.FAILED)
+
+    known = backfilling.backfills.newest()
+    assert known is not None
+    assert (known.first, known.last, known.max_active, known.is_over) == (FIRST, FIRST + DAY, 2, False)
+    backfilling.backfills.cancel(known.id)
+    acts, work = backfilling.begin(Reprocess.FAILED)
+    assert sorted(acts) == ["leave", "resume"]
+    assert backfilling.standings(work) == [Standing.SUCCEEDED] * 2
+
+    spans = work.spans()
+    assert [(span.run.mode, span.run.window) for span in spans if span.run] == [
         (Mode.FULL, Window(start=FIRST + number * DAY, end=FIRST + (number + 1) * DAY)) for number in range(2)
     ]
-    assert marks == {}
+    assert state.watermarks.of("windowed") == {}
+    for span in spans:
+        assert span.dag_run is not None
+        tasks = airflow.client.get(f"/api/v2/dags/{DAG}/dagRuns/{span.dag_run.id}/taskInstances").json()["task_instances"]
+        pools = {task["pool"] for task in tasks if task["task_id"] == "shards.fetch"}
+        assert pools == {pool_of("hotel-content")}
+
+
+def test_what_airflows_own_backfill_cannot_do_is_triggered(backfilling: Backfilling) -> None:
+    """Steps that are no intervals, and what is done once more: a DagRun for each, whose id tells what it is for."""
+    acts, work = backfilling.begin(step=2 * DAY)
+    assert (acts, work.pending) == (["start"], 1)
+    assert backfilling.standings(work) == [Standing.SUCCEEDED]
+    assert backfilling.begin(step=2 * DAY)[0] == ["leave"]
+    acts, work = backfilling.begin(Reprocess.COMPLETED, step=2 * DAY)
+    assert (acts, backfilling.standings(work)) == (["redo"], [Standing.SUCCEEDED])
+    (span,) = work.spans()
+    assert span.run is not None
+    assert (span.run.force, span.run.window) == (True, Window(start=FIRST, end=FIRST + 2 * DAY))
+    first, again = sorted(run.id for run in backfilling.backfills.dag_runs(work.asked.whole) if run.kind == "manual")
+    assert (first, again) == (work.asked.dag_run_stem(span.window), f"{first}__2")
+    assert backfilling.backfills.queued() == []
 
 
 def test_the_schedule_has_data_intervals_where_a_window_is_used(airflow_home: object) -> None:

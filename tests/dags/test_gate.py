@@ -1,18 +1,12 @@
 """The gate as people meet it in Airflow: answers that are none, people who may not, time that runs out, and newer reviews."""
 
-import json
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 
 from sluice.adapters.airflow_api import AirflowApi
-from sluice.cli.connections import parse_connection
-from sluice.cli.local.keeping import free_port
-from sluice.cli.local.services import as_variable
 from sluice.errors import IllegalTransition
 from sluice.model.base import ReviewId
 from sluice.model.lifecycle import RunStatus, Verdict
@@ -37,21 +31,6 @@ def review_policy(airflow_home: Path) -> Iterator[Edit]:
 
     yield edit
     file.write_text(spec)
-
-
-@pytest.fixture
-def api(airflow: DrivenAirflow, airflow_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ConnectionInfo]:
-    """The connection `sluice_airflow` to this Airflow's API, which listens."""
-    passwords = json.loads((airflow_home / "simple_auth_manager_passwords.json.generated").read_text())
-    port = free_port()
-    server = uvicorn.Server(uvicorn.Config(airflow.client.app, host="127.0.0.1", port=port, lifespan="off", log_level="error"))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    info = parse_connection("sluice_airflow", f"http://ann:{passwords['ann']}@127.0.0.1:{port}")
-    monkeypatch.setenv("AIRFLOW_CONN_SLUICE_AIRFLOW", as_variable(info))
-    yield info
-    server.should_exit = True
-    thread.join()
 
 
 def asked(airflow: DrivenAirflow, **conf: Any) -> str:

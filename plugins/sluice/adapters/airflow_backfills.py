@@ -1,7 +1,6 @@
 """What a backfill wants of Airflow in; calls to its REST API, and backfills and DagRuns as it has them, out."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from os.path import commonprefix
 from typing import Any, Final
@@ -9,7 +8,7 @@ from urllib.parse import quote, urlencode
 
 from sluice.adapters.airflow_api import AirflowApi, dag_path, dag_run_path
 from sluice.errors import IllegalTransition, NotFound
-from sluice.model.backfill import DagRunSeen, Reprocess
+from sluice.model.backfill import AirflowBackfill, DagRunSeen, Reprocess
 from sluice.model.base import ShardKey
 from sluice.model.run import Window
 from sluice.model.scalars import spell_instant
@@ -18,19 +17,6 @@ ASKED: Final = "sluice_backfill__"
 """How the ids of DagRuns begin that are triggered for a span; Airflow keeps its own `backfill__` to itself."""
 _PAGE: Final = 100
 _MOST_PAGES: Final = 50
-
-
-@dataclass(frozen=True)
-class AirflowBackfill:
-    """A backfill that Airflow itself has on its books. A DAG has one at a time that is not over."""
-
-    id: int
-    first: datetime
-    """The logical date of its first run."""
-    last: datetime
-    conf: Mapping[str, Any]
-    max_active: int
-    is_over: bool
 
 
 class AirflowBackfills:

@@ -1,9 +1,10 @@
 """A backfill: spans of time, what there is of each, and what is to be done about it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from sluice.model.base import ShardKey
 from sluice.model.lifecycle import FINAL_RUN_STATUSES, RunStatus
@@ -68,6 +69,19 @@ class DagRunSeen:
     def is_at_work(self) -> bool:
         """Whether it has not ended."""
         return self.state in ("queued", "running")
+
+
+@dataclass(frozen=True)
+class AirflowBackfill:
+    """A backfill that Airflow itself has on its books. A DAG has one at a time that is not over."""
+
+    id: int
+    first: datetime
+    """The logical date of its first run."""
+    last: datetime
+    conf: Mapping[str, Any]
+    max_active: int
+    is_over: bool
 
 
 @dataclass(frozen=True)

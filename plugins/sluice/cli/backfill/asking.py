@@ -5,11 +5,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from sluice.adapters.airflow_backfills import AirflowBackfill
 from sluice.cli.backfill.plan import Asked
 from sluice.cli.backfill.spans import interval_from, scheduled_spans, stepped_spans
 from sluice.errors import UsageInvalid
-from sluice.model.backfill import Reprocess
+from sluice.model.backfill import AirflowBackfill, Reprocess
 from sluice.model.base import ShardKey
 from sluice.model.run import Mode, Origin, RunRequest, Window
 from sluice.model.spec import SyncSpec

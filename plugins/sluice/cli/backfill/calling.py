@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from sluice.adapters.airflow_api import AirflowApi
-from sluice.adapters.airflow_backfills import AirflowBackfill, AirflowBackfills
+from sluice.adapters.airflow_backfills import AirflowBackfills
 from sluice.cli.backfill.asking import asked_again, without_unfinished
 from sluice.cli.backfill.board import Board, Rows, drawn, summary_of
 from sluice.cli.backfill.in_airflow import InAirflow
@@ -21,7 +21,7 @@ from sluice.cli.output import Output, printable
 from sluice.cli.session import Session
 from sluice.errors import AirflowUnavailable, ConnectionInvalid, NotFound, UsageInvalid
 from sluice.model.airflow_names import dag_id_of
-from sluice.model.backfill import Act, Span
+from sluice.model.backfill import Act, AirflowBackfill, Span
 from sluice.model.spec import SyncSpec
 from sluice.ports import Services
 

@@ -8,11 +8,11 @@ from enum import Enum
 from functools import partial
 from typing import Final
 
-from sluice.adapters.airflow_backfills import AirflowBackfill, AirflowBackfills
+from sluice.adapters.airflow_backfills import AirflowBackfills
 from sluice.cli.backfill.board import Board, Rows
 from sluice.cli.backfill.plan import Asked, Plan
 from sluice.errors import IllegalTransition, UsageInvalid
-from sluice.model.backfill import Act, DagRunSeen, Reprocess, Span, Standing
+from sluice.model.backfill import Act, AirflowBackfill, DagRunSeen, Reprocess, Span, Standing
 from sluice.model.scalars import spell_instant
 from sluice.model.trigger_form import form_of
 from sluice.ports import Services
