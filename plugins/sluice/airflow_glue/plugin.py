@@ -19,6 +19,7 @@ def pages() -> "FastAPI":
     from sluice.airflow_glue.access import airflow_access
     from sluice.airflow_glue.connections import AirflowConnections
     from sluice.airflow_glue.run_ids import run_id_of
+    from sluice.airflow_glue.schedules import schedules
     from sluice.airflow_glue.workplace import settings
     from sluice.web.app import create_app
     from sluice.web.errands import Errands
@@ -30,7 +31,13 @@ def pages() -> "FastAPI":
         return open_services(settings(), AirflowConnections())
 
     return create_app(
-        Surroundings(access=airflow_access(), services=services, run_id_of=run_id_of, later=Errands(services).begin)
+        Surroundings(
+            access=airflow_access(),
+            services=services,
+            run_id_of=run_id_of,
+            later=Errands(services).begin,
+            schedules=schedules,
+        )
     )
 
 
@@ -46,6 +53,12 @@ class SluicePlugin(AirflowPlugin):
     )
     external_views: list[Any] = [  # noqa: RUF012 - Airflow's own way
         {"name": "Sluice", "href": f"{_MOUNT}/", "destination": "nav", "url_route": "sluice"},
+        {
+            "name": "Sluice",
+            "href": f"{_MOUNT}/dags/{{DAG_ID}}",
+            "destination": "dag",
+            "url_route": "sluice-sync",
+        },
         {
             "name": "Sluice",
             "href": f"{_MOUNT}/dags/{{DAG_ID}}/dagRuns/{{RUN_ID}}",

@@ -1,7 +1,7 @@
 """The shards of a run in; what they come to, and those of them that people look at, out: thousands are no table to read."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,10 +23,8 @@ class Tally:
     records: int
 
 
-def tallies(shards: Sequence[Shard]) -> list[Tally]:
-    """Return what the shards of each status come to; nothing where they are few enough to be shown one by one."""
-    if len(shards) <= _SHOWN:
-        return []
+def tallied(shards: Sequence[Shard]) -> list[Tally]:
+    """Return what the shards of each status come to, those first that are not done."""
     by_status = {status: [shard for shard in shards if shard.status is status] for status in _URGENCY}
     return [
         Tally(status, len(found), sum(shard.pages for shard in found), sum(shard.records for shard in found))
@@ -35,11 +33,24 @@ def tallies(shards: Sequence[Shard]) -> list[Tally]:
     ]
 
 
+def tallies(shards: Sequence[Shard]) -> list[Tally]:
+    """Return what the shards of each status come to; nothing where they are few enough to be shown one by one."""
+    return [] if len(shards) <= _SHOWN else tallied(shards)
+
+
+def by_key(shards: Iterable[Shard]) -> list[Shard]:
+    """Return the shards by key, numbers in keys by their value."""
+    return sorted(shards, key=lambda shard: _parts(shard.key))
+
+
+def by_urgency(shards: Iterable[Shard]) -> list[Shard]:
+    """Return the shards, those first that are not done; by key otherwise."""
+    return sorted(shards, key=lambda shard: (_URGENCY.index(shard.status), _parts(shard.key)))
+
+
 def worth_showing(shards: Sequence[Shard]) -> list[Shard]:
-    """Return the shards to show, by key, numbers in keys by their value; of many, those first that are not done."""
-    if len(shards) <= _SHOWN:
-        return sorted(shards, key=lambda shard: _parts(shard.key))
-    return sorted(shards, key=lambda shard: (_URGENCY.index(shard.status), _parts(shard.key)))[:_SHOWN]
+    """Return the shards to show, by key; of many, those first that are not done."""
+    return by_key(shards) if len(shards) <= _SHOWN else by_urgency(shards)[:_SHOWN]
 
 
 def _parts(key: str) -> list[str | int]:

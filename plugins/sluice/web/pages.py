@@ -1,6 +1,7 @@
 """A template and its values in; a page out, in the frame that all pages share, with links that work wherever it is mounted."""
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,30 +21,15 @@ NAVIGATION: Final = (("", "Syncs"), ("reviews", "Reviews that wait"), ("letters"
 
 
 class Pages:
-    """The templates. Everything is escaped; nothing is shown that a template was not given."""
-
-    def __init__(self) -> None:
-        self._templates = Environment(
-            loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-        )
-        self._templates.globals.update(
-            dag_id_of=dag_id_of,
-            deletions=lambda review: review.figures.count(Outcome.DELETED),
-            navigation=NAVIGATION,
-        )
-        self._templates.filters.update(
-            moment=lambda moment: f"{moment:%Y-%m-%d %H:%M:%S} UTC" if moment else "",
-            count="{:,}".format,
-            lasting=lasting,
-            sentence=sentence,
-            spelled=spelled,
-        )
+    """The pages. Everything is escaped; nothing is shown that a template was not given."""
 
     def render(self, template: str, request: Request, status: int = 200, **values: Any) -> Response:
         """Return a page. Links lead from the mount's root, which is as many levels up as the path is deep."""
         path = request.url.path.removeprefix(request.scope.get("root_path", ""))
-        text = self._templates.get_template(template).render(
-            root="../" * (path.count("/") - 1) or "./", here=path.removeprefix("/"), **values
+        text = (
+            _templates()
+            .get_template(template)
+            .render(root="../" * (path.count("/") - 1) or "./", here=path.removeprefix("/"), **values)
         )
         return HTMLResponse(text, status)
 
@@ -54,3 +40,28 @@ class Pages:
         page = self.render("problem.html", request, status, message=message)
         page.headers.update(headers or {})
         return page
+
+
+@cache
+def _templates() -> Environment:
+    """Return the templates, each read and compiled once in a process."""
+    templates = Environment(
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        auto_reload=False,
+    )
+    templates.globals.update(
+        dag_id_of=dag_id_of,
+        deletions=lambda review: review.figures.count(Outcome.DELETED),
+        navigation=NAVIGATION,
+    )
+    templates.filters.update(
+        moment=lambda moment: f"{moment:%Y-%m-%d %H:%M:%S} UTC" if moment else "",
+        count="{:,}".format,
+        lasting=lasting,
+        sentence=sentence,
+        spelled=spelled,
+    )
+    return templates

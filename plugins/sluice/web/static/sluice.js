@@ -55,3 +55,153 @@ document.addEventListener("submit", (event) => {
   event.preventDefault();
   act(event.target, event.submitter);
 });
+
+// A button of a shard opens the form for shards, with its name filled in.
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-fill]");
+  const field = button && document.querySelector("form[data-act] input[name=shard]");
+  if (!field) return;
+  field.value = button.dataset.fill;
+  field.closest("details").open = true;
+  field.form.elements.reason.focus();
+});
+
+/** Fetch the page again, and put its parts that grow stale in the place of those that are shown, but for one that is in use. */
+async function refresh() {
+  const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+  if (!answer.ok) return;
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  for (const fresh of page.querySelectorAll("[data-fresh]")) {
+    const shown = document.getElementById(fresh.id);
+    if (shown && !shown.contains(document.activeElement)) shown.replaceWith(document.importNode(fresh, true));
+  }
+}
+
+/** Return a function that lets another one run: soon, but no more than once in so many milliseconds. */
+function nowAndThen(milliseconds, work) {
+  let waits = null;
+  let last = 0;
+  return () => {
+    waits ??= setTimeout(() => {
+      waits = null;
+      last = Date.now();
+      work().catch(() => {});
+    }, Math.max(200, last + milliseconds - Date.now()));
+  };
+}
+
+const number = new Intl.NumberFormat("en");
+const EVENTS_SHOWN = 30;
+const RATE_OVER = 60_000;
+
+/** Follow a run: paint what happens to its shards, list its events, and say how far it has come. */
+class RunView {
+  constructor(live) {
+    this.address = new URL(live.dataset.events, location.href);
+    this.after = Number(live.dataset.after);
+    this.samples = [];
+    this.announced = "";
+    this.refreshed = nowAndThen(3000, refresh);
+    document.addEventListener("visibilitychange", () => (document.hidden ? this.close() : this.open()));
+    this.open();
+  }
+
+  open() {
+    if (this.source || this.rests || document.hidden) return;
+    this.address.searchParams.set("after", this.after);
+    this.source = new EventSource(this.address);
+    this.source.onmessage = (message) => this.happened(JSON.parse(message.data), Number(message.lastEventId));
+    this.source.addEventListener("standing", (message) => this.stands(JSON.parse(message.data)));
+    this.source.addEventListener("rest", () => {
+      this.rests = true;
+      this.close();
+      this.refreshed();
+    });
+    this.source.onerror = () => {
+      if (this.source?.readyState !== EventSource.CLOSED) return; // it comes back by itself
+      this.close();
+      setTimeout(() => this.open(), 15_000);
+    };
+  }
+
+  close() {
+    this.source?.close();
+    this.source = null;
+  }
+
+  happened(event, seq) {
+    if (seq <= this.after) return;
+    this.after = seq;
+    this.list(event);
+    if (event.subject === "shard") this.paint(event.name, event.status);
+    if (event.subject !== "shard" || event.event === "fail") this.refreshed();
+  }
+
+  paint(shard, status) {
+    const square = document.querySelector(`.strip [data-shard="${CSS.escape(shard)}"]`);
+    if (!square) return this.refreshed();
+    square.className = status;
+    square.title = `${shard}: ${status}`;
+  }
+
+  list(event) {
+    const row = document.createElement("tr");
+    const what = event.subject === "run" ? "run" : `${event.subject} ${event.name}`;
+    const facts = Object.entries(event.facts).map(([name, fact]) => `${name} ${fact}`).join(", ");
+    const at = `${event.at.slice(0, 19).replace("T", " ")} UTC`;
+    for (const [text, kind, tag] of [[event.seq, "number"], [at, ""], [what, "long", "th"], [event.event, ""],
+      [event.status, `status ${event.status}`], [facts, "long"]]) {
+      const cell = document.createElement(tag ?? "td");
+      if (tag) cell.scope = "row";
+      cell.className = kind;
+      cell.textContent = text;
+      row.append(cell);
+    }
+    const list = document.getElementById("events");
+    list.prepend(row);
+    while (list.rows.length > EVENTS_SHOWN) list.lastElementChild.remove();
+  }
+
+  stands(run) {
+    const now = Date.now();
+    this.samples = [...this.samples.filter(([at]) => at > now - RATE_OVER), [now, run.records]];
+    const [began, before] = this.samples[0];
+    const rate = now - began >= 4000 ? Math.max(0, (run.records - before) * 1000 / (now - began)) : null;
+    const left = rate && run.expected !== null ? (run.expected - run.records) / rate : null;
+    this.figure("records", number.format(run.records));
+    this.figure("pages", number.format(run.pages));
+    if (run.expected !== null) this.figure("expected", number.format(run.expected));
+    if (rate !== null) this.figure("rate", number.format(Math.round(rate)));
+    if (left !== null) this.figure("left", left < 90 ? `${Math.round(left)} s` : left < 5400 ? `${Math.round(left / 60)} min` : `${Math.round(left / 3600)} h`);
+    const statuses = Object.entries(run.shards);
+    for (const [status, shards] of statuses) {
+      const tally = document.querySelector(`[data-tally="${status}"]`);
+      if (tally) tally.textContent = number.format(shards);
+      else this.refreshed();
+    }
+    for (const tally of document.querySelectorAll("[data-tally]")) if (!(tally.dataset.tally in run.shards)) tally.textContent = "0";
+    const strip = document.querySelector(".strip");
+    const told = statuses.map(([status, shards]) => `${number.format(shards)} ${status}`).join(", ");
+    strip?.setAttribute("aria-label", `Shards: ${told}; the table below has them one by one`);
+    this.announce(run, told);
+  }
+
+  figure(name, text) {
+    const place = document.querySelector(`[data-figure="${name}"]`);
+    if (!place) return;
+    if (place.textContent !== text) place.textContent = text;
+    place.parentElement.hidden = false;
+  }
+
+  /** Let screen readers say what is new, and not each record. */
+  announce(run, told) {
+    const said = `The run is ${run.status}, at ${run.step}. Shards: ${told}.`;
+    if (said === this.announced) return;
+    this.announced = said;
+    clearTimeout(this.saying);
+    this.saying = setTimeout(() => (document.getElementById("said").textContent = said), 2000);
+  }
+}
+
+const live = document.querySelector("[data-events]");
+if (live) new RunView(live);
