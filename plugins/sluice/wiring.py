@@ -16,6 +16,7 @@ from sluice.adapters.artifacts.s3 import S3ArtifactStore
 from sluice.adapters.clock import SystemClock
 from sluice.adapters.ledger.store import PostgresLedger
 from sluice.adapters.metrics import LoggedMetrics
+from sluice.adapters.notifiers import wrong_notifiers
 from sluice.adapters.postgres import Database
 from sluice.adapters.probes import PostgresProbe, time_of_warehouse
 from sluice.adapters.sources.factory import Sources
@@ -71,6 +72,7 @@ def examined(settings: Settings, connections: Connections, pools: Callable[[], S
         artifacts=lambda: S3ArtifactStore(connections.get(ARTIFACTS)),
         warehouse=lambda conn_id: time_of_warehouse(connections.get(conn_id)),
         pools=pools,
+        unable=lambda policy: [error.message for _, error in wrong_notifiers(policy, settings.include)],
         writing={
             StateClass.CONTROL: postgres.WRITING,
             StateClass.TASK: s3.WRITING,
@@ -138,7 +140,7 @@ def open_services(
         yield Services(
             clock=clock,
             metrics=metrics,
-            runs=PostgresRunStore(task_state),
+            runs=PostgresRunStore(task_state, metrics),
             shards=PostgresShardStore(task_state),
             pointers=PostgresPointerStore(task_state),
             redos=PostgresRedoStore(task_state),

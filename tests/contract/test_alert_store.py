@@ -8,8 +8,9 @@ import pytest
 
 from sluice.errors import NotFound
 from sluice.guard.takeover import taken_over_by
-from sluice.model.alert import Alert, AlertLevel
+from sluice.model.alert import Alert, AlertLevel, Incident
 from sluice.model.base import PublicationId, RunId
+from sluice.model.call import Call
 from sluice.model.lifecycle import RunEvent, Step
 from sluice.model.run import Failure, Mode, Redrive, Run
 from tests.contract.conftest import Stores
@@ -82,15 +83,56 @@ def test_what_a_person_asks_for_does_not_count(stores: Stores, end: RunEvent, as
     assert stores.alerts.failed_in_a_row(history.add(FAIL).id) == 2
 
 
-def test_an_alert_is_told_once_for_each_run(stores: Stores) -> None:
-    """Whoever settles a run again raises none."""
+def tell(incident: Incident) -> list[Call]:
+    """Tell whoever it is of an incident as it is now."""
+    key = f"{incident.id} {incident.tidings}"
+    return [Call(key=key, sync=incident.sync, run=incident.run, subject="incident", name=incident.tidings)]
+
+
+def raised(stores: Stores, run: Run, level: AlertLevel, runs: int = 1) -> Incident | None:
+    """Raise an alert that would be told of."""
+    return stores.alerts.raise_alert(run, Alert(level=level, runs=runs), tell, MINUTE)
+
+
+def test_an_incident_is_told_of_once_for_each_level_and_at_its_end(stores: Stores) -> None:
+    """Whoever raises the same again, or a lower one, changes nothing; each change comes with the calls that tell of it."""
     history = History(stores)
-    first, second = history.add(FAIL), history.add(FAIL)
-    alert = Alert(level=AlertLevel.WARN, runs=1)
-    assert [stores.alerts.note(run, alert) for run in (first, first, second)] == [True, False, True]
+    first, second, third = history.add(FAIL), history.add(FAIL), history.add(SUCCEED)
+    begun = raised(stores, first, AlertLevel.WARN)
+    assert begun is not None
+    assert raised(stores, first, AlertLevel.WARN) is None
+    worse = raised(stores, second, AlertLevel.PAGE, runs=2)
+    assert raised(stores, first, AlertLevel.WARN) is None
+    ended = stores.alerts.recover(third, tell, MINUTE)
+    assert stores.alerts.recover(third, tell, MINUTE) is None
+    assert worse == begun.model_copy(update={"level": AlertLevel.PAGE, "runs": 2, "run": second.id})
+    assert ended is not None
+    assert ended.ended_at is not None
+    assert stores.alerts.newest("hotels") == ended == worse.model_copy(update={"ended_at": ended.ended_at})
+    assert {call.name for call in stores.calls.left("hotels")} == {"warn", "page", "recovered"}
+
+
+def test_a_new_row_of_failures_is_a_new_incident(stores: Stores) -> None:
+    """Of each sync there is one at a time."""
+    history = History(stores)
+    one, other = history.add(FAIL), history.add(FAIL, sync="rates")
+    begun = [raised(stores, run, AlertLevel.WARN) for run in (one, other)]
+    stores.alerts.recover(history.add(SUCCEED), tell, MINUTE)
+    again = raised(stores, history.add(FAIL), AlertLevel.WARN)
+    assert len({incident.id for incident in [*begun, again] if incident}) == 3
+    assert stores.alerts.newest("rates") == begun[1]
+
+
+def test_the_success_of_an_older_run_ends_nothing(stores: Stores) -> None:
+    """As long as a later one has failed, the sync does not do well."""
+    history = History(stores)
+    older = history.add(SUCCEED)
+    raised(stores, history.add(FAIL), AlertLevel.WARN)
+    assert stores.alerts.recover(older, tell, MINUTE) is None
 
 
 def test_an_alert_about_nothing(stores: Stores) -> None:
     """There has to be a run."""
     with pytest.raises(NotFound, match="there is no run run-9"):
-        stores.alerts.note(a_run("run-9"), Alert(level=AlertLevel.PAGE, runs=3))
+        raised(stores, a_run("run-9"), AlertLevel.PAGE)
+    assert stores.alerts.newest("hotels") is None

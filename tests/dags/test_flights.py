@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from sluice.airflow_glue.mending import what_to_mend
 from sluice.airflow_glue.run_ids import run_id_of
-from sluice.airflow_glue.tasks import what_to_mend
 from sluice.errors import UsageInvalid
 from sluice.model.lifecycle import RunStatus
 from sluice.ports import ConnectionInfo

@@ -2,8 +2,8 @@
 
 import pytest
 
+from sluice.airflow_glue.mending import what_to_mend
 from sluice.airflow_glue.run_ids import run_id_of
-from sluice.airflow_glue.tasks import what_to_mend
 from sluice.cli.local.services import as_variable
 from sluice.model.lifecycle import RunStatus
 from sluice.ports import ConnectionInfo

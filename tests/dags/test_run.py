@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from sluice.airflow_glue.tasks import what_to_mend
+from sluice.airflow_glue.mending import what_to_mend
 from sluice.model.lifecycle import RunStatus, Verdict
 from sluice.model.review import Choice, Decision
 from sluice.model.run import Run

@@ -64,7 +64,9 @@ ASKED: dict[str, Asked] = {
         ("shop",), TOKEN, {"is_spent": lambda _: False, "ask": lambda: TOKEN, "patience": MINUTE}
     ),
     "PostgresAlertStore.failed_in_a_row": Asked((RUN,), 0),
-    "PostgresAlertStore.note": Asked((a_run(), Alert(level=AlertLevel.WARN, runs=1)), NotFound),
+    "PostgresAlertStore.newest": Asked(("hotels",), None),
+    "PostgresAlertStore.raise_alert": Asked((a_run(), Alert(level=AlertLevel.WARN, runs=1), lambda _: [], MINUTE), NotFound),
+    "PostgresAlertStore.recover": Asked((a_run(), lambda _: [], MINUTE), NotFound),
     "PostgresAuditStore.note": Asked((Act.COLLECT_GARBAGE, ADA, None, {"runs": 1}), None),
     "PostgresAuditStore.of": Asked((None, None, 5), []),
     "PostgresBreakerStore.claim_probe": Asked((*HOST, MINUTE), None),

@@ -16,11 +16,10 @@ from sluice import log_events
 from sluice.adapters.postgres import Database, conninfo
 from sluice.adapters.state import PostgresReviewStore, PostgresRunStore, PostgresShardStore
 from sluice.adapters.state.database import StateDatabase
-from sluice.adapters.state.versions import Branch
 from sluice.errors import Retryable, StateTooNew, StateUnavailable, StateUnreadable
 from sluice.model.base import Frozen, ReviewId, RunId, ShardKey
 from sluice.model.lifecycle import Step
-from sluice.model.state_class import StateClass
+from sluice.model.state_class import Branch, StateClass
 from sluice.ports import ConnectionInfo
 from tests.support.nouns import MINUTE
 from tests.unit.fakes.metrics import MemoryMetrics

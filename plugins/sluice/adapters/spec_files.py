@@ -66,6 +66,11 @@ class SpecFiles:
         tree, _ = read_yaml(file)
         return spelled(self._shown_path(file), tree, [Problem(path, message) for path, message in told])
 
+    def placed_in_stages(self, stage: str, told: Iterable[tuple[Path, str]]) -> list[str]:
+        """Return what is told of keys of a stage's policy, each with its line, be that among the defaults."""
+        stages = _Stages(self._include / STAGES_FILE, f"{self._shown}/{STAGES_FILE}")
+        return stages.placed(Problem(("stages", stage, *path), message) for path, message in told)
+
     def sync_path(self, name: str) -> FilePath:
         """Return where the file of a sync stands, or would."""
         return self._include / SYNCS_FOLDER / f"{name}.yaml"
@@ -174,7 +179,11 @@ class _Stages:
 
     def problems(self) -> list[str]:
         """Return every problem of the file."""
-        return spelled(self._shown, self._tree, map(self._written, self._problems))
+        return self.placed(self._problems)
+
+    def placed(self, problems: Iterable[Problem]) -> list[str]:
+        """Return problems with their lines."""
+        return spelled(self._shown, self._tree, map(self._written, problems))
 
     def problems_of(self, stage: str) -> list[str]:
         """Return the problems that stand between a run and the policy of one stage."""

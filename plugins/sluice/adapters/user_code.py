@@ -36,10 +36,16 @@ def load(dotted: str, include: Path, place: str) -> Any:
     Raises `SpecInvalid`, naming `place` in the spec, if there is no such thing. The folder is looked at last, so that nothing
     in it can take the place of what is installed; nothing is written into it.
     """
+    found = load_light(dotted, include, place)
+    _bring_in_pandas()
+    return found
+
+
+def load_light(dotted: str, include: Path, place: str) -> Any:
+    """Return what `load` would, of code that has to do with no rows: pandas is not brought in for it."""
     module, _, name = dotted.rpartition(".")
     with _importable(include), _told(module, place):
         found = importlib.import_module(module)
-    _bring_in_pandas()
     return _part(found, name, place)
 
 

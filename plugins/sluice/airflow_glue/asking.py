@@ -128,6 +128,8 @@ class AskingStep(HITLOperator):
             return self.work(place, answered)
 
     def _ask(self, place: Workplace, context: Context, review_id: ReviewId) -> NoReturn:
+        from sluice.airflow_glue.notifiers import sender
+        from sluice.flow.alerting import tell_of_review
         from sluice.flow.packet import evidence_of
         from sluice.flow.pinned_spec import pinned_spec
 
@@ -141,6 +143,7 @@ class AskingStep(HITLOperator):
         evidence = evidence_of(place.services, review)
         self.body = _refusal(context, review) + review_body(spec, run, review, evidence, place.services.airflow_url)
         log.info(log_events.REVIEW_ASKED, review=review.id, url=self._url(place, context))
+        tell_of_review(place.services, run, review, sender(place))
         try:
             super().execute(context)
         except TaskAwaitingInput as parked:

@@ -10,15 +10,16 @@ from airflow.sdk import Asset
 from airflow.sdk.exceptions import AirflowSkipException
 
 from sluice.airflow_glue.asking import Answered, has_tries_left
+from sluice.airflow_glue.mending import what_to_mend
 from sluice.airflow_glue.params import run_request
 from sluice.airflow_glue.shard_groups import fetch_group, spread, transform_group
 from sluice.airflow_glue.workplace import Workplace, working
 from sluice.errors import FlightTaken, NotFound, ReviewNotApproved, ReviewWaiting, RunIncomplete
-from sluice.model.base import RunId, ShardKey
-from sluice.model.lifecycle import WAITING_VERDICTS, RunEvent, RunStatus, ShardStatus, Step, Verdict
+from sluice.model.base import ShardKey
+from sluice.model.lifecycle import WAITING_VERDICTS, RunEvent, RunStatus, Step, Verdict
 from sluice.model.review import by_whom
 from sluice.model.run import Failure, Origin, Run, Window
-from sluice.model.shard import Shard, some_of
+from sluice.model.shard import Shard
 from sluice.ports import Services
 
 Report = dict[str, Any]
@@ -126,6 +127,8 @@ class SyncTasks:
 
     def settle(self) -> Report:
         """End the run; raise `RunIncomplete`, saying what failed and what to clear, unless it brought in everything."""
+        from sluice.airflow_glue.notifiers import sender
+        from sluice.flow.alerting import deliver
         from sluice.flow.settlement import settle
 
         with working(Step.SETTLE, self.include) as work:
@@ -134,6 +137,7 @@ class SyncTasks:
             except NotFound as error:
                 raise RunIncomplete("the run was never opened: the log of the task `admit` says why") from error
             run = _stopped_following(work.services, run) if run.is_following else settle(work.services, run.id)
+            deliver(work.services, run, sender(work), is_repeated=is_tried_again(work.context))
             if run.status in {RunStatus.FAILED, RunStatus.PARTIAL}:
                 raise RunIncomplete(what_to_mend(work.services, run), status=run.status.value)
             return {"run": run.id, "status": run.status.value, **_whose_outcome(work.services, run)}
@@ -145,6 +149,12 @@ def backfilled(dag_run: Any) -> Window | None:
     if dag_run.run_type != "backfill" or start is None or end is None or start >= end:
         return None
     return Window(start=start, end=end)
+
+
+def is_tried_again(context: Any) -> bool:
+    """Whether a task that asks nobody is tried again should this try of it fail."""
+    attempt = context["ti"]
+    return bool(attempt.try_number <= attempt.max_tries)
 
 
 def _followed(services: Services, run: Run) -> FlightTaken:
@@ -190,38 +200,3 @@ def _shards_report(shards: list[Shard]) -> Report:
         shard.key: {"status": shard.status.value, "pages": shard.pages, "records": shard.records, "attempt": shard.attempt}
         for shard in shards
     }
-
-
-def what_to_mend(services: Services, run: Run) -> str:
-    """Say, for a person who looks at a red DagRun, what failed and what to clear."""
-    if run.follows is not None:
-        return _what_to_mend_elsewhere(services, run, run.follows)
-    failed = [shard for shard in services.shards.of(run.id) if shard.status not in {ShardStatus.SUCCEEDED, ShardStatus.SKIPPED}]
-    lines = [f"run {run.id} ended {run.status}"]
-    if run.failure:
-        lines.append(f"{run.failure.error}: {run.failure.message}")
-    told = [
-        f"shard {shard.key} is {shard.status}" + (f": {shard.failure.error}: {shard.failure.message}" if shard.failure else "")
-        for shard in failed
-    ]
-    if told:
-        lines.append(some_of(told, "\n"))
-    if failed:
-        lines.append(
-            f"to bring in what is missing, clear the failed mapped tasks `shards.fetch` ({some_of([s.key for s in failed])}) "
-            "with downstream: each goes on from its last checkpoint, then the run is reviewed and published again"
-        )
-    elif run.failure is None or run.failure.error != ReviewNotApproved.__name__:
-        lines.append("to go on, clear the task that failed, with downstream")
-    return "\n".join(lines)
-
-
-def _what_to_mend_elsewhere(services: Services, run: Run, follows: RunId) -> str:
-    """Say the same of a run that another one's failure has ended."""
-    owner = services.runs.get(follows)
-    place = f"DagRun {owner.origin.dag_run_id} of {owner.origin.dag_id}" if owner.origin.is_airflow else "`sluice run --inline`"
-    lines = [f"run {run.id} ended {run.status}; it followed run {owner.id} ({place}), which is {owner.status}"]
-    if run.failure:
-        lines.append(f"{run.failure.error}: {run.failure.message}")
-    lines.append(f"see what run {owner.id} lacks, and mend it there; to try here, clear the task `admit`, with downstream")
-    return "\n".join(lines)

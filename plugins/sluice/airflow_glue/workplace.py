@@ -14,6 +14,7 @@ from sluice.airflow_glue.outcomes import airflow_outcomes
 from sluice.airflow_glue.patience import patience
 from sluice.airflow_glue.run_ids import run_id_of
 from sluice.guard.log_level import drop_quiet
+from sluice.guard.log_order import in_order
 from sluice.model.base import RunId
 from sluice.model.lifecycle import Step
 from sluice.ports import Services
@@ -59,13 +60,19 @@ def working(step: Step, include: Path) -> Iterator[Workplace]:
     run_id = run_id_of(dag_run.dag_id, dag_run.run_id)
     bound = structlog.contextvars.bound_contextvars(run=run_id, step=step.value, attempt=context["ti"].try_number)
     opened = open_services(settings(include), AirflowConnections(), AirflowMetrics(), airflow_url())
-    _let_stages_set_the_level()
+    _let_logs_be_ours()
     with airflow_outcomes(), bound, opened as services, patience(services, run_id, context), rebuilding(services):
         yield Workplace(services=services, run_id=run_id, context=context)
 
 
-def _let_stages_set_the_level() -> None:
-    """Have Airflow's logging leave out what a stage does not want; loggers that were used already share this one list."""
+def _let_logs_be_ours() -> None:
+    """Have Airflow's logging leave out what a stage does not want, and order what it shows of ours.
+
+    Loggers that were used already share this one list.
+    """
     processors = structlog.get_config()["processors"]
     if drop_quiet not in processors:
+        merged = structlog.contextvars.merge_contextvars
+        behind = processors.index(merged) + 1 if merged in processors else len(processors)
+        processors.insert(behind, in_order)
         processors.insert(0, drop_quiet)

@@ -11,6 +11,7 @@ from sluice import log_events
 from sluice.errors import NotFound, NotUndoable, UsageInvalid
 from sluice.flow.before_images import undone_publication
 from sluice.flow.digest import content_digest
+from sluice.flow.measuring import measured, tell_admitted
 from sluice.flow.pinned_spec import pinned_spec
 from sluice.flow.raw_data import replayed
 from sluice.guard.log_level import logged_from
@@ -36,6 +37,11 @@ def admit(services: Services, request: RunRequest, run_id: RunId) -> Run:
     if present is not None:
         return services.runs.open(present, services.policy(present.stage))
     spec = _spec(services, request)
+    with measured(services, spec.stage, Step.ADMIT):
+        return _admit(services, request, run_id, spec)
+
+
+def _admit(services: Services, request: RunRequest, run_id: RunId, spec: SyncSpec) -> Run:
     policy = services.policy(spec.stage)
     mode = mode_of(spec, request)
     donors = replayed(services, request) if mode is Mode.REPLAY else []
@@ -89,6 +95,7 @@ def admit(services: Services, request: RunRequest, run_id: RunId) -> Run:
             status=run.status,
             follows=run.follows,
         )
+    tell_admitted(services, run)
     return run
 
 

@@ -14,6 +14,7 @@ import structlog
 
 from sluice import log_events
 from sluice.errors import ArtifactCorrupt, RedoNeeded
+from sluice.model import metric
 from sluice.model.artifact import ArtifactKind, Pointer
 from sluice.model.base import RunId, ShardKey
 from sluice.model.lifecycle import ShardStatus
@@ -48,12 +49,13 @@ def _marked(services: Services, pointer: Pointer, holder: Holder) -> Iterator[No
         yield
     except ArtifactCorrupt as error:
         _mark(services, pointer, holder, error)
+        services.metrics.count(metric.REBUILDS, reason=metric.RebuildReason.BYTES_DAMAGED)
         raise RedoNeeded(f"{error.message}; it is made again", artifact=pointer.key, kind=str(pointer.ref.kind)) from error
 
 
 def note(services: Services, pointer: Pointer, error: ArtifactCorrupt) -> None:
     """Count and log an artifact that was lost or damaged."""
-    services.metrics.count("artifact_corrupt", kind=str(pointer.ref.kind))
+    services.metrics.count(metric.ARTIFACT_CORRUPT, kind=str(pointer.ref.kind))
     log.warning(log_events.ARTIFACT_CORRUPT, artifact=pointer.key, kind=str(pointer.ref.kind), message=error.message)
 
 
@@ -66,12 +68,13 @@ def require_chunks(services: Services, shard: Shard, kind: ArtifactKind, holder:
     if not missing:
         return
     message = f"shard {shard.key} of run {shard.run} has lost the {kind} artifacts of {len(missing)} chunks"
-    services.metrics.count("artifact_corrupt", len(missing), kind=str(kind))
+    services.metrics.count(metric.ARTIFACT_CORRUPT, len(missing), kind=str(kind))
     log.warning(log_events.ARTIFACT_CORRUPT, shard=shard.key, kind=str(kind), chunks=missing, message=message)
     if kind is ArtifactKind.RAW:
         services.redos.fetch_again(shard.key, holder)
     else:
         services.redos.map_again(shard.key, missing, holder)
+    services.metrics.count(metric.REBUILDS, reason=metric.RebuildReason.POINTERS_GONE)
     raise RedoNeeded(f"{message}; they are made again", shard=shard.key, kind=str(kind))
 
 

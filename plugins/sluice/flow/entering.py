@@ -14,6 +14,7 @@ from structlog.contextvars import bound_contextvars
 
 from sluice import log_events
 from sluice.errors import Fenced, IllegalTransition, NothingToReview, Permanent, ReviewNotApproved, SluiceError
+from sluice.flow.measuring import count_reopened, measured, stuck_counted
 from sluice.flow.rebuilding import rebuilding
 from sluice.guard.heartbeat import Heartbeat
 from sluice.guard.log_level import logged_from
@@ -39,7 +40,8 @@ class Entry:
         self.run = run
         self.policy = policy
         self._facts = _identity(run, run.token, run.step)
-        self.pulse = Heartbeat(self.renew, policy, services.clock, self._facts, policy.gap(run.origin))
+        pulse = Heartbeat(self.renew, policy, services.clock, self._facts, policy.gap(run.origin))
+        self.pulse = stuck_counted(pulse, services.metrics, run.stage, run.step)
         self._services = services
         self._exchange = threading.Lock()
 
@@ -70,13 +72,16 @@ def entered(services: Services, run_id: RunId, step: Step) -> Iterator[Entry]:
 
     Every later write of the block carries the run's new token. A retryable error leaves the run as it is, with its flight.
     """
-    policy = services.policy(services.runs.get(run_id).stage)
+    before = services.runs.get(run_id)
+    policy = services.policy(before.stage)
     run = services.runs.enter(run_id, step, policy.lease_ttl)
+    count_reopened(services, before, step)
     entry = Entry(services, run, policy)
+    began = services.clock.elapsed()
     with bound_contextvars(**run.log_context, step=str(step)), logged_from(policy.log_level):
         log.info(log_events.STEP_STARTED)
         try:
-            with rebuilding(services), entry.pulse:
+            with measured(services, run.stage, step), rebuilding(services), entry.pulse:
                 yield entry
         except _LEFT_TO_SETTLEMENT as error:
             log.info(log_events.STEP_FAILED, error=type(error).__name__, message=error.message)
@@ -88,7 +93,7 @@ def entered(services: Services, run_id: RunId, step: Step) -> Iterator[Entry]:
                 with suppress(Fenced, IllegalTransition):
                     services.runs.end(entry.run, RunEvent.FAIL, Failure.of(error))
             raise
-        log.info(log_events.STEP_FINISHED)
+        log.info(log_events.STEP_FINISHED, seconds=round(services.clock.elapsed() - began, 3))
 
 
 def entered_for_a_shard(services: Services, run_id: RunId, step: Step) -> Run:
@@ -99,7 +104,9 @@ def entered_for_a_shard(services: Services, run_id: RunId, step: Step) -> Run:
     run = services.runs.get(run_id)
     if run.status is RunStatus.RUNNING and run.step in _SHARD_STEPS:
         return run
-    return services.runs.enter(run_id, step, services.policy(run.stage).lease_ttl)
+    entered_again = services.runs.enter(run_id, step, services.policy(run.stage).lease_ttl)
+    count_reopened(services, run, step)
+    return entered_again
 
 
 def heartbeat_of(services: Services, run: Run, shard: Shard, step: Step, policy: StagePolicy) -> Heartbeat:
@@ -109,7 +116,8 @@ def heartbeat_of(services: Services, run: Run, shard: Shard, step: Step, policy:
         services.shards.renew(shard, lease_ttl)
 
     facts = {**_identity(run, shard.token, step), "shard": shard.key}
-    return Heartbeat(renew, policy, services.clock, facts, policy.gap(run.origin))
+    pulse = Heartbeat(renew, policy, services.clock, facts, policy.gap(run.origin))
+    return stuck_counted(pulse, services.metrics, run.stage, step)
 
 
 def _identity(run: Run, token: Token, step: Step) -> dict[str, object]:

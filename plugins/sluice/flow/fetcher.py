@@ -23,6 +23,7 @@ from sluice.errors import CursorExpired, Fenced, NoProgress, Permanent, RawDataG
 from sluice.flow.bounds import Bounds
 from sluice.flow.digest import content_digest
 from sluice.flow.entering import entered_for_a_shard, heartbeat_of
+from sluice.flow.measuring import count_retry, measured
 from sluice.flow.pinned_spec import pinned_spec
 from sluice.flow.progress import ToldProgress
 from sluice.flow.redriving import LetterSource
@@ -32,6 +33,7 @@ from sluice.guard.retries import DUE, due_at
 from sluice.model.artifact import ArtifactKind, ArtifactRef
 from sluice.model.base import RunId, ShardKey
 from sluice.model.lifecycle import ShardStatus, Step
+from sluice.model.metric import RetryScope
 from sluice.model.run import Failure, Mode, Run
 from sluice.model.shard import Shard
 from sluice.model.spec import SyncSpec
@@ -48,12 +50,14 @@ def fetch(services: Services, run_id: RunId, shard_key: ShardKey) -> Shard:
     bound = bound_contextvars(**run.log_context, shard=shard_key, step=str(Step.FETCH))
     with bound, logged_from(policy.log_level):
         shard, reached = services.shards.claim(run_id, shard_key), 0
+        if shard.attempt > 1 and not shard.exhausted:
+            count_retry(services, run.stage, Step.FETCH, RetryScope.SHARD)
         while not shard.exhausted and shard.status is ShardStatus.RUNNING:
             log.info(log_events.SHARD_CLAIMED, attempt=shard.attempt, pages=shard.pages, records=shard.records)
-            pulse = heartbeat_of(services, run, shard, Step.FETCH, policy)
+            pulse, began = heartbeat_of(services, run, shard, Step.FETCH, policy), services.clock.elapsed()
             fetching = _Fetching(services, run, policy, shard, pulse)
             try:
-                with pulse:
+                with measured(services, run.stage, Step.FETCH), pulse:
                     fetching.go_on()
             except SluiceError as error:
                 if isinstance(error, CursorExpired) and fetching.shard.pages > reached:
@@ -65,7 +69,10 @@ def fetch(services: Services, run_id: RunId, shard_key: ShardKey) -> Shard:
                 _give_up(services, run, fetching.shard, policy, error)
                 raise
             shard = fetching.shard
-            log.info(log_events.SHARD_FETCHED, chunks=shard.chunks, pages=shard.pages, records=shard.records)
+            seconds = round(services.clock.elapsed() - began, 3)
+            log.info(
+                log_events.SHARD_FETCHED, chunks=shard.chunks, pages=shard.pages, records=shard.records, seconds=seconds
+            )
         return shard
 
 

@@ -9,6 +9,7 @@ from sluice import log_events
 from sluice.checks.policy import is_mass_deletion, unanswered
 from sluice.errors import DecisionRefused, NothingToReview
 from sluice.flow.entering import entered
+from sluice.flow.measuring import tell_wait, tell_waiting
 from sluice.flow.pinned_spec import pinned_spec
 from sluice.flow.turned_down import end_waiting
 from sluice.model.base import ReviewId, RunId
@@ -30,6 +31,7 @@ def hold(services: Services, run_id: RunId) -> Review:
         if review.verdict in WAITING_VERDICTS and entry.run.status is RunStatus.RUNNING:
             services.runs.end(entry.run, RunEvent.PARK)
             log.info(log_events.RUN_PARKED, review=review.id, reasons=list(review.reasons))
+            tell_waiting(services)
             # Whoever superseded the review in the meantime saw a run at work, and left it alone.
             review = services.reviews.get(review.id)
             if review.verdict not in WAITING_VERDICTS:
@@ -61,6 +63,8 @@ def decide(services: Services, review_id: ReviewId, decision: Decision, known_as
         by=stands.by,
         via=stands.via,
     )
+    if present.verdict in WAITING_VERDICTS:
+        tell_wait(services, review, services.runs.get(review.run).stage)
     return review
 
 

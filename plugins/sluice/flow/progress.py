@@ -9,6 +9,7 @@ import structlog
 
 from sluice import log_events
 from sluice.errors import SluiceError
+from sluice.model import metric
 from sluice.model.progress import TOLD_EVERY, Progress
 from sluice.model.shard import Shard
 from sluice.ports import Page, Services
@@ -48,7 +49,7 @@ class ToldProgress:
             if not self._is_troubled:
                 log.warning(log_events.PROGRESS_DROPPED, error=type(error).__name__, message=error.message)
             self._is_troubled = True
-            self._services.metrics.count("progress_dropped")
+            self._services.metrics.count(metric.PROGRESS_DROPPED)
 
 
 def _of(shard: Shard) -> Progress:

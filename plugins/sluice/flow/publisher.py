@@ -19,6 +19,7 @@ from sluice.flow.rejects import close_letters
 from sluice.flow.rows_artifacts import rows_artifacts, staged_artifacts
 from sluice.mapping.columns import keys_of
 from sluice.mapping.watermarks import MarkOrder, mark_order
+from sluice.model import metric
 from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
 from sluice.model.base import RunId, ShardKey
 from sluice.model.ledger import Outcome, Publication
@@ -87,6 +88,8 @@ def _apply(services: Services, entry: Entry, spec: SyncSpec, review: Review) -> 
             # and he gets no newer token; for one who did not, it is only a queue.
             log.info(log_events.FENCE_RAISED, review=review.id, token=entry.take_next_token().token)
             continue
+        for outcome, number in publication.counts.items():
+            services.metrics.count(metric.OBJECTS_PUBLISHED, number, stage=entry.run.stage, outcome=outcome)
         log.info(
             log_events.PUBLICATION_COMMITTED, review=review.id, publication=publication.id, counts=dict(publication.counts)
         )

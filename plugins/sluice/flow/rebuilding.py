@@ -16,6 +16,7 @@ from sluice import log_events
 from sluice.errors import RedoNeeded, StateUnreadable
 from sluice.flow.pinned_spec import pinned_spec
 from sluice.flow.shard_plans import all_shards, by_version, question_of
+from sluice.model import metric
 from sluice.model.artifact import ArtifactKind
 from sluice.model.base import ReviewId, RunId, ShardKey
 from sluice.model.run import Run
@@ -33,7 +34,8 @@ def rebuilding(services: Services) -> Iterator[None]:
     except StateUnreadable as error:
         rebuild(services, error)
         log.warning(log_events.STATE_ROW_REBUILT, **error.facts, message=error.message)
-        services.metrics.count("state_rebuilt", table=error.facts["table"])
+        services.metrics.count(metric.STATE_REBUILT, table=error.facts["table"])
+        services.metrics.count(metric.REBUILDS, reason=metric.RebuildReason.ROW_UNREADABLE)
         raise RedoNeeded(f"{error.message}; it was written anew, and what is missing is done again", **error.facts) from error
 
 

@@ -13,6 +13,7 @@ from sluice.errors import ArtifactCorrupt
 from sluice.flow.damage import note
 from sluice.flow.rejects import keep_rejects
 from sluice.mapping.reject_lines import read
+from sluice.model import metric
 from sluice.model.artifact import ArtifactKind, Pointer
 from sluice.model.reject import Reject
 from sluice.model.run import Run
@@ -28,6 +29,13 @@ def reused(services: Services, run: Run, shard: Shard, raw: Pointer, made_by: st
     `made_by` is how the variant of an artifact begins that was made by the same version, in the same way. The other's rejects
     are kept as if they were met here, each with its dead letter.
     """
+    found = _reused(services, run, shard, raw, made_by)
+    result = metric.CacheResult.MISS if found is None else metric.CacheResult.HIT
+    services.metrics.count(metric.ROWS_CACHE, stage=run.stage, result=result)
+    return found
+
+
+def _reused(services: Services, run: Run, shard: Shard, raw: Pointer, made_by: str) -> bytes | None:
     rows = services.pointers.rows_elsewhere(raw, made_by)
     if rows is None:
         return None

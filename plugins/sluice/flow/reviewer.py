@@ -26,6 +26,7 @@ from sluice.flow.rows_artifacts import rows_artifacts, staged_artifacts, variant
 from sluice.flow.turned_down import end_superseded
 from sluice.mapping.columns import postdated_of
 from sluice.mapping.mapper import MappedChunk, Mapper
+from sluice.model import metric
 from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
 from sluice.model.base import ObjectKey, ReviewId, RunId, ShardKey
 from sluice.model.evidence import Evidence
@@ -179,6 +180,9 @@ def _made(services: Services, run: Run, diff: Pointer, *, figures: Figures, judg
 def _keep(services: Services, run: Run, made: Review) -> Review:
     kept = services.reviews.save(made, run)
     end_superseded(services, kept)
+    if kept.created_at == made.created_at:  # else it was there already
+        for outcome, number in (*kept.figures.outcomes.items(), (metric.UNCHANGED, kept.figures.unchanged)):
+            services.metrics.count(metric.OBJECTS_REVIEWED, number, stage=run.stage, outcome=outcome)
     log.info(
         log_events.REVIEW_MADE,
         review=kept.id,

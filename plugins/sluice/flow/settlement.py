@@ -5,16 +5,15 @@ from typing import Final
 import structlog
 
 from sluice import log_events
+from sluice.flow.alerting import judge_row
 from sluice.flow.entering import entered
+from sluice.flow.measuring import tell_waiting
 from sluice.flow.pinned_spec import pinned_spec
 from sluice.flow.turned_down import turned_down
-from sluice.guard.log_level import logged_from
-from sluice.guard.takeover import is_taken_over
-from sluice.model.alert import AlertLevel, alert_for
 from sluice.model.base import RunId
-from sluice.model.lifecycle import FINAL_RUN_STATUSES, RunEvent, RunStatus, ShardStatus, Step
+from sluice.model.lifecycle import FINAL_RUN_STATUSES, RunEvent, ShardStatus, Step
 from sluice.model.review import Review
-from sluice.model.run import Failure, Mode, Run
+from sluice.model.run import Failure, Run
 from sluice.model.shard import Shard
 from sluice.ports import Services
 
@@ -27,7 +26,8 @@ def settle(services: Services, run_id: RunId) -> Run:
     """End the run and free its flight; one that a step has ended already stays as it is. Tell if the sync keeps failing."""
     run = services.runs.get(run_id)
     ended = run if run.status in FINAL_RUN_STATUSES else _end(services, run)
-    _alert(services, ended)
+    judge_row(services, ended)
+    tell_waiting(services)
     return ended
 
 
@@ -46,30 +46,6 @@ def _end(services: Services, before: Run) -> Run:
             records=sum(shard.records for shard in shards),
         )
         return ended
-
-
-def _alert(services: Services, run: Run) -> None:
-    """Raise an alert, once for each run, if the runs of the sync keep failing.
-
-    Whose outcome was another's raises none, nor does a rollback or a redrive: the person who asked for it is there.
-    """
-    is_asked_for = run.mode in (Mode.ROLLBACK, Mode.REDRIVE)
-    is_no_news = run.follows is not None or is_asked_for or is_taken_over(run)
-    if run.status not in (RunStatus.FAILED, RunStatus.PARTIAL) or is_no_news:
-        return
-    policy = services.policy(run.stage)
-    alert = alert_for(services.alerts.failed_in_a_row(run.id), policy.alerts)
-    if alert is None or not services.alerts.note(run, alert):
-        return
-    with logged_from(policy.log_level):
-        tell = log.error if alert.level is AlertLevel.PAGE else log.warning
-        tell(
-            log_events.ALERT_RAISED,
-            **run.log_context,
-            alert=alert.level.value,
-            runs=alert.runs,
-            failure=f"{run.failure.error}: {run.failure.message}" if run.failure else None,
-        )
 
 
 def _outcome(services: Services, run: Run, shards: list[Shard], review: Review | None) -> tuple[RunEvent, Failure | None]:

@@ -15,6 +15,7 @@ from sluice.errors import NoProgress, Permanent, ShardsFailed, TransformUnavaila
 from sluice.flow.damage import intact, require_chunks
 from sluice.flow.digest import content_digest
 from sluice.flow.entering import entered_for_a_shard, heartbeat_of
+from sluice.flow.measuring import measured
 from sluice.flow.pinned_spec import spec_of
 from sluice.flow.rejects import keep_rejects
 from sluice.flow.reuse import reused
@@ -57,7 +58,7 @@ def transform(services: Services, run_id: RunId, shard_key: ShardKey) -> Shard:
             return shard
         pulse = heartbeat_of(services, run, shard, Step.TRANSFORM, policy)
         try:
-            with pulse:
+            with measured(services, run.stage, Step.TRANSFORM), pulse:
                 return _transform(services, run, shard, pulse)
         except (Permanent, TransformUnavailable, NoProgress) as error:
             services.shards.fail(shard, Failure.of(error))

@@ -7,6 +7,7 @@ import structlog
 
 from sluice import log_events
 from sluice.errors import Fenced, IllegalTransition, ReviewNotApproved
+from sluice.flow.measuring import tell_wait
 from sluice.model.lifecycle import APPROVALS, RunEvent, RunStatus, Verdict
 from sluice.model.review import Review, by_whom
 from sluice.model.run import Failure, Run
@@ -56,6 +57,7 @@ def end_superseded(services: Services, review: Review) -> None:
     for older in services.reviews.superseded_by(review.id):
         if older.run != review.run and (ended := end_waiting(services, older)) is not None:
             log.info(log_events.RUN_SUPERSEDED, superseded=ended.id, by=review.id)
+            tell_wait(services, older, ended.stage)
             services.gates.close(ended, older.id, review.id)
 
 

@@ -19,6 +19,7 @@ import structlog
 
 from sluice import log_events
 from sluice.errors import CodeFailed, RateLimited, SluiceError, SupplierResting, SupplierUnavailable
+from sluice.model import metric
 from sluice.model.breaker import Breaker, BreakerState
 from sluice.model.scalars import spell_duration
 from sluice.model.stage import BreakerPolicy, StagePolicy
@@ -167,12 +168,13 @@ class SharedBreaker:
     def _keep(self, breaker: Breaker) -> Breaker:
         with self._lock:
             self._known, self._known_since = breaker, self._clock.elapsed()
+        self._metrics.gauge(metric.BREAKER_STATE, metric.BREAKER_LEVELS[state_of(breaker)], stage=self._stage)
         return breaker
 
     def _changed(self, breaker: Breaker, state: BreakerState) -> None:
         """Tell what this worker has made of the breaker."""
         self._keep(breaker)
-        self._metrics.count("breaker_changed", stage=self._stage, state=str(state))
+        self._metrics.count(metric.BREAKER_CHANGED, stage=self._stage, state=str(state))
         facts = {"host": self._host, "stage": self._stage, "failures": breaker.failures, "tries": breaker.tries}
         match state:
             case BreakerState.OPEN:

@@ -3,7 +3,9 @@
 import random
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Final, TypeVar
@@ -28,6 +30,18 @@ _LONGEST_WISH: Final = timedelta(days=365)
 """Whoever asks for more is not waited for anyway."""
 
 _log = structlog.get_logger(__name__)
+
+_told_of: ContextVar[Callable[[], None] | None] = ContextVar("sluice_retries", default=None)
+
+
+@contextmanager
+def retries_told(tell: Callable[[], None]) -> Iterator[None]:
+    """Tell of each retry while the block works, also of those in threads that have taken its context along."""
+    before = _told_of.set(tell)
+    try:
+        yield
+    finally:
+        _told_of.reset(before)
 
 
 def patiently(call: Callable[[], T], retry: RetryPolicy, within: timedelta) -> T:
@@ -100,6 +114,8 @@ def _report(details: RetryDetails) -> None:
         message=str(error),
         seconds=round(details.wait_for, 3),
     )
+    if (tell := _told_of.get()) is not None:
+        tell()
 
 
 # Hooks are stamina's only way to tell of a retry, and they belong to the process: ours replaces its own event.

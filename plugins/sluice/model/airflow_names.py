@@ -56,6 +56,11 @@ def dag_run_url(airflow: str | None, origin: Origin) -> str | None:
     return f"{airflow}/dags/{quote(origin.dag_id, safe='')}/runs/{quote(origin.dag_run_id, safe='')}"
 
 
+def run_url(airflow: str, run: Run) -> str:
+    """Return where people see a run, with what Airflow does not know of it."""
+    return f"{airflow}/{PAGES}/dags/{quote(dag_id_of(run.sync), safe='')}/runs/{quote(run.id, safe='')}"
+
+
 def review_url(airflow: str, run: Run, review: Review) -> str:
     """Return where people see a review; `/packet` behind it is its packet."""
     return f"{airflow}/{PAGES}/dags/{quote(dag_id_of(run.sync), safe='')}/reviews/{quote(review.id, safe='')}"

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from sluice.model.base import Frozen
+from sluice.model.base import Frozen, JsonValue
 from sluice.model.run import Origin
 from sluice.model.scalars import Duration, Share, Size
 
@@ -51,11 +51,35 @@ class CachePolicy(Frozen):
     age: Duration = Field(default="1d", validate_default=True, description="artifacts go after this; 0s keeps none")
 
 
+class Notifier(Frozen):
+    """Somebody who is told through a notifier of Airflow's, or of the team's own."""
+
+    notifier: str = Field(
+        pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)+$", description="its class, as it is imported: a `BaseNotifier` of Airflow"
+    )
+    arguments: dict[str, JsonValue] = Field(
+        default={}, description="what it is made with; what it takes for a template may say `{{ alert.message }}`"
+    )
+
+    def __hash__(self) -> int:
+        """Policies are told apart by their hashes, and arguments may be of any kind."""
+        return hash(self.notifier)
+
+
+class Notify(Frozen):
+    """Who is told of what; nobody, unless somebody is named."""
+
+    warn: tuple[Notifier, ...] = Field(default=(), description="of an incident that is a warning, and of its end")
+    page: tuple[Notifier, ...] = Field(default=(), description="of an incident that somebody is woken for, and of its end")
+    review: tuple[Notifier, ...] = Field(default=(), description="of each review that waits for a person")
+
+
 class Alerts(Frozen):
-    """After how many runs of a sync in a row that did not succeed somebody is told."""
+    """After how many runs of a sync in a row that did not succeed somebody is told, and who."""
 
     warn: int = Field(default=1, ge=1, le=1000, strict=True, description="runs in a row, then a warning")
     page: int = Field(default=3, ge=1, le=1000, strict=True, description="runs in a row, then somebody is woken")
+    notify: Notify = Notify()
 
 
 class StagePolicy(Frozen):

@@ -7,12 +7,15 @@ from typing import Protocol
 
 from pydantic import JsonValue
 
-from sluice.model.alert import Alert
+from sluice.model.alert import Alert, Incident
 from sluice.model.base import RunId, ShardKey
 from sluice.model.breaker import Breaker
 from sluice.model.call import Call, CallResult
 from sluice.model.progress import Progress
 from sluice.model.run import Run
+
+Telling = Callable[[Incident], Sequence[Call]]
+"""Says which calls an incident, as it is now, is to be told by."""
 
 
 class ProgressStore(Protocol):
@@ -64,7 +67,11 @@ class Webhook(Protocol):
 
 
 class AlertStore(Protocol):
-    """Runs that keep failing."""
+    """Runs that keep failing, and the incidents that they amount to: at most one of a sync is open.
+
+    With each change of an incident the calls are noted that tell people of it, in the same transaction: whoever made it makes
+    them, and no second one does.
+    """
 
     def failed_in_a_row(self, run: RunId) -> int:
         """Return how many runs of the sync, up to this one, have failed or were partial since one succeeded.
@@ -73,8 +80,20 @@ class AlertStore(Protocol):
         are not over do not count either way.
         """
 
-    def note(self, run: Run, alert: Alert) -> bool:
-        """Tell the alert in the run's journal; return whether it is the run's first."""
+    def raise_alert(self, run: Run, alert: Alert, telling: Telling, ttl: timedelta) -> Incident | None:
+        """Begin the sync's incident, or let it reach a higher level, and tell so in the run's journal.
+
+        None, and nothing is told, if it has reached that level already.
+        """
+
+    def recover(self, run: Run, telling: Telling, ttl: timedelta) -> Incident | None:
+        """End the sync's incident by a run that succeeded, and tell so in the run's journal.
+
+        None if there is none, or a later run has failed.
+        """
+
+    def newest(self, sync: str) -> Incident | None:
+        """Return the sync's incident, or the one that was over last."""
 
 
 class BreakerStore(Protocol):

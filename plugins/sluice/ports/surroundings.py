@@ -7,6 +7,7 @@ from typing import Protocol
 
 from pydantic import JsonValue
 
+from sluice.model.metric import Metric
 from sluice.model.spec import SyncSpec
 from sluice.model.stage import StagePolicy
 
@@ -46,10 +47,19 @@ class Connections(Protocol):
 
 
 class Metrics(Protocol):
-    """Counts for whoever watches; `airflow_glue` supplies Airflow's own. Names and labels come from closed lists."""
+    """Figures for whoever watches; `airflow_glue` supplies Airflow's own. `model.metric` lists all of them with their labels.
 
-    def count(self, name: str, number: int = 1, **labels: str) -> None:
-        """Count so many more; never raises, never waits."""
+    Nothing here raises, or waits.
+    """
+
+    def count(self, metric: Metric, number: int = 1, **labels: str) -> None:
+        """Count so many more."""
+
+    def gauge(self, metric: Metric, value: float, **labels: str) -> None:
+        """Let the metric stand at this value."""
+
+    def timing(self, metric: Metric, span: timedelta, **labels: str) -> None:
+        """Add a span to those that the metric has been told."""
 
 
 class SpecReader(Protocol):

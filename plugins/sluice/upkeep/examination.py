@@ -43,6 +43,8 @@ class Examined:
     """Asks the database behind a connection, a source of rows, for its time; raises what the source would."""
     pools: Callable[[], Sequence[str]] | None
     """Lists Airflow's pools; None: no Airflow is known."""
+    unable: Callable[[StagePolicy], Sequence[str]]
+    """Says of those whom a stage tells of alerts and reviews which could not be told from here, and why."""
     writing: Mapping[StateClass, Writing]
 
     def loss_windows(self) -> dict[str, list[LossWindow]]:
@@ -63,6 +65,7 @@ def examine(examined: Examined) -> Iterator[Finding]:
     policies = _policies(examined.specs)
     for stage, policy in policies.items():
         yield _idempotency(stage, policy)
+        yield from _notifiers(stage, examined.unable(policy))
     yield from _pools(examined, sorted({spec.stage for spec in syncs} & set(policies)))
 
 
@@ -110,6 +113,18 @@ def _policies(specs: SpecReader) -> dict[str, StagePolicy]:
         except SpecInvalid:
             continue
     return found
+
+
+def _notifiers(stage: str, unable: Sequence[str]) -> Iterator[Finding]:
+    """Nobody would hear of an alert: that shows when it is too late."""
+    for said in unable:
+        yield Finding(
+            check="notifiers",
+            subject=stage,
+            standing=Standing.FAILED,
+            said=said,
+            mend=f"correct alerts.notify of {stage}, or install the notifier's provider wherever tasks run",
+        )
 
 
 def _database(examined: Examined, conn_id: str, schema: str, probe: Callable[[], DatabaseProbe]) -> Iterator[Finding]:

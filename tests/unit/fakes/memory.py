@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from sluice.errors import CalledOff, Fenced, FlightTaken, NotFound, StateUnreadable
 from sluice.guard import takeover
-from sluice.model.alert import Alert
+from sluice.model.alert import Incident
 from sluice.model.artifact import ArtifactRef, Pointer
 from sluice.model.audit import Act, Actor, AuditEntry
 from sluice.model.base import ReviewId, RunId, ShardKey, Token
@@ -54,7 +54,7 @@ class Memory:
     lines_taken: dict[tuple[int, RunId], tuple[tuple[int, int], ...]] = field(default_factory=dict)
     watermarks: dict[tuple[str, ShardKey], tuple[str, Token]] = field(default_factory=dict)
     calls: dict[str, tuple[Call, datetime]] = field(default_factory=dict)
-    alerts: dict[RunId, Alert] = field(default_factory=dict)
+    incidents: list[Incident] = field(default_factory=list)
     progress: dict[tuple[RunId, ShardKey], Progress] = field(default_factory=dict)
     journals: dict[RunId, list[JournalEvent]] = field(default_factory=dict)
     clearings: dict[RunId, int] = field(default_factory=dict)

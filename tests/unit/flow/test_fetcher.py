@@ -113,7 +113,7 @@ def test_what_is_told() -> None:
             "exhausted": True,
             **info,
         },
-        {"event": "sluice.shard_fetched", "chunks": 1, "pages": 2, "records": 4, **info},
+        {"event": "sluice.shard_fetched", "chunks": 1, "pages": 2, "records": 4, "seconds": 0.0, **info},
     ]
 
 

@@ -6,7 +6,7 @@ from structlog.testing import capture_logs
 from sluice import log_events
 from sluice.flow.settlement import settle
 from sluice.guard.takeover import taken_over_by
-from sluice.model.alert import Alert, AlertLevel
+from sluice.model.alert import AlertLevel
 from sluice.model.base import PublicationId, ReviewId, RunId
 from sluice.model.ledger import Outcome, Publication
 from sluice.model.lifecycle import APPROVALS, FINAL_RUN_STATUSES, RunStatus, ShardStatus, Step, Verdict
@@ -180,6 +180,7 @@ def test_a_run_that_fails_raises_an_alert() -> None:
             "sync": "hotels",
             "stage": "hotel-content",
             "run": RUN,
+            "incident": 1,
             "alert": "warn",
             "runs": 1,
             "failure": LOST,
@@ -203,11 +204,30 @@ def test_stages_differ_in_when_somebody_is_told(alerts: Alerts, told: list[str])
     assert [entry["alert"] for entry in alerts_of(bench)] == told
 
 
-def test_an_alert_is_raised_once_for_each_run() -> None:
-    """Whoever settles it again, finds that it was told."""
+def test_an_alert_is_raised_once_for_each_incident() -> None:
+    """Whoever settles it again, or another run that fails, finds that it was told."""
     bench = Bench(SOME)
-    assert [len(alerts_of(bench)), len(alerts_of(bench))] == [1, 0]
-    assert bench.workshop.memory.alerts == {RUN: Alert(level=AlertLevel.WARN, runs=1)}
+    told = [len(alerts_of(bench)), len(alerts_of(bench))]
+    failed_before(bench, 1)
+    told.append(len(alerts_of(bench)))
+    (incident,) = bench.workshop.memory.incidents
+    assert (told, incident.level, incident.run) == ([1, 0, 0], AlertLevel.WARN, RUN)
+    assert bench.workshop.metrics.of("alerts", stage="hotel-content", tidings="warn") == 1
+
+
+def test_an_incident_ends_with_a_run_that_succeeds() -> None:
+    """That is told as well, once."""
+    bench = Bench(SOME)
+    bench.settle()
+    bench.put(NORTH, ShardStatus.SUCCEEDED)
+    runs = bench.workshop.memory.runs
+    runs[RUN] = runs[RUN].model_copy(update={"status": RunStatus.RUNNING, "failure": None})
+    with capture_logs() as logs:
+        bench.settle()
+        bench.settle()
+    (incident,) = bench.workshop.memory.incidents
+    assert incident.ended_at is not None
+    assert [entry["incident"] for entry in logs if entry["event"] == log_events.ALERT_ENDED] == [1]
 
 
 def test_a_run_that_a_step_has_ended_raises_an_alert_too() -> None:
@@ -238,7 +258,7 @@ def test_a_run_that_was_taken_over_raises_no_alert() -> None:
     failed = {"status": RunStatus.FAILED, "failure": taken_over_by(RunId("run-2"))}
     memory.runs[RUN] = memory.runs[RUN].model_copy(update=failed)
     assert alerts_of(bench) == []
-    assert memory.alerts == {}
+    assert memory.incidents == []
 
 
 def test_a_publication_that_nothing_has_followed_is_no_success() -> None:

@@ -19,7 +19,7 @@ from sluice.model.stage import Alerts
     ],
 )
 def test_the_more_runs_fail_the_more_urgent(runs: int, limits: Alerts, level: AlertLevel | None) -> None:
-    """Each further run raises the alert again, as urgent as before or more."""
+    """Each further run amounts to an alert as urgent as before, or more."""
     alert = alert_for(runs, limits)
     assert (alert.level if alert else None) is level
     assert alert is None or alert.runs == runs

@@ -44,6 +44,9 @@ SHOWN: Final = {
     "log_level": "unit/guard/test_log_level.py::test_stages_log_differently",
     "alerts.warn": "unit/flow/test_settlement.py::test_stages_differ_in_when_somebody_is_told",
     "alerts.page": "unit/flow/test_settlement.py::test_stages_differ_in_when_somebody_is_told",
+    "alerts.notify.warn": "unit/flow/test_alerting.py::test_stages_differ_in_whom_they_tell",
+    "alerts.notify.page": "unit/flow/test_alerting.py::test_stages_differ_in_whom_they_tell",
+    "alerts.notify.review": "unit/flow/test_alerting.py::test_stages_differ_in_whom_they_tell_of_reviews",
 }
 """By key, the test in which two stages behave differently because of it."""
 

@@ -97,6 +97,7 @@ HEALTHY = Examined(
     artifacts=MemoryArtifactStore,
     warehouse=lambda _: CLOCK.now(),
     pools=lambda: ["sluice_hotel_content"],
+    unable=lambda _: [],
     writing=WRITING,
 )
 

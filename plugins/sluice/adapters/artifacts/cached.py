@@ -7,6 +7,7 @@ from typing import BinaryIO
 from sluice.adapters.artifacts.cache import LocalCache
 from sluice.adapters.artifacts.s3 import S3ArtifactStore
 from sluice.adapters.artifacts.worker import Stored
+from sluice.model import metric
 from sluice.model.artifact import ArtifactRef, Pointer
 from sluice.ports import Metrics
 
@@ -48,5 +49,5 @@ class CachedArtifactStore:
             stored = self._store.read(pointer)
             if cache:
                 cache.keep(pointer, stored)
-        self._metrics.count("artifact_cache", result=result, written_here=str(stored.written_here).lower())
+        self._metrics.count(metric.ARTIFACT_CACHE, result=result, written_here=str(stored.written_here).lower())
         return stored.data

@@ -13,9 +13,28 @@ where failed.follows is null and failed.mode not in ('rollback', 'redrive') and 
     ), 0)
 
 -- name: lock_run
--- Lock a run, so that nobody else tells of it meanwhile, and return its status.
-select status from sluice_state.run where id = %(run)s for no key update
+-- Lock a run, whose journal will tell of an incident.
+select from sluice_state.run where id = %(run)s for no key update
 
--- name: was_told
--- Whether a run's journal tells of an alert.
-select from sluice_state.event where run = %(run)s and subject = 'run' and event = %(event)s limit 1
+-- name: raise
+-- Begin a sync's incident, or let it reach the higher level; no row if it has reached that one already.
+insert into sluice_state.incident as held (sync, level, runs, run) values (%(sync)s, %(level)s, %(runs)s, %(run)s)
+on conflict (sync) where ended_at is null
+do update set level = excluded.level, runs = excluded.runs, run = excluded.run
+where held.level <> excluded.level and excluded.level = %(higher)s
+returning *
+
+-- name: recover
+-- End a sync's incident, unless a run has failed that is later than the one that succeeded.
+update sluice_state.incident set ended_at = clock_timestamp()
+where sync = %(sync)s and ended_at is null and not exists (
+    select from sluice_state.run as present join sluice_state.run as failed on failed.sync = present.sync
+    where present.id = %(run)s and failed.ordinal > present.ordinal and failed.follows is null
+        and failed.mode not in ('rollback', 'redrive') and failed.status = any(%(failures)s)
+        and failed.failure_error is distinct from %(taken_over)s
+)
+returning *
+
+-- name: newest
+-- A sync's incident, or the one that was over last.
+select * from sluice_state.incident where sync = %(sync)s order by id desc limit 1

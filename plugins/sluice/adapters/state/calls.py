@@ -33,13 +33,13 @@ class PostgresCallStore:
         with self._database.transaction() as connection:
             _require_token(connection, run)
             for call in sorted(calls, key=lambda call: call.key):
-                _note(connection, call, ttl, begun=0)
+                note_call(connection, call, ttl, begun=0)
 
     def begin(self, call: Call, run: Run, ttl: timedelta) -> Call:
         """Commit the intent to make the call; one that has a result is returned as it is."""
         with self._database.transaction() as connection:
             _require_token(connection, run)
-            return _note(connection, call, ttl, begun=1)
+            return note_call(connection, call, ttl, begun=1)
 
     def answer(self, call: Call, run: Run, result: CallResult) -> None:
         """Keep the result of a call that was begun; the first one stands."""
@@ -81,7 +81,8 @@ def _require_token(connection: Connection, run: Run, *tellers: RunId) -> None:
         raise Fenced(f"run {run.id} was taken over: it holds token {token}, not {run.token}", token=token)
 
 
-def _note(connection: Connection, call: Call, ttl: timedelta, *, begun: int) -> Call:
+def note_call(connection: Connection, call: Call, ttl: timedelta, *, begun: int) -> Call:
+    """Note a call, in the transaction of what it is to tell of; one that has a result is returned as it is."""
     connection.execute(_SQL["forget_expired"], {"key": call.key})
     facts = {
         "key": call.key,

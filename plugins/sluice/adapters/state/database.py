@@ -9,6 +9,7 @@ from psycopg.rows import DictRow
 from sluice.adapters.postgres import Transactions
 from sluice.adapters.state.versions import rows_counted
 from sluice.errors import CommitUnconfirmed, NotFound, SchemaOutdated, StateUnavailable
+from sluice.model import metric
 from sluice.model.state_class import StateClass
 from sluice.ports import Metrics
 
@@ -28,8 +29,8 @@ class StateDatabase:
             with rows_counted(self._metrics), self._database.transaction() as connection:
                 yield connection
         except (StateUnavailable, CommitUnconfirmed, SchemaOutdated) as error:
-            self._metrics.count("state_failed", state_class=self._class.value, error=type(error).__name__)
+            self._metrics.count(metric.STATE_FAILED, state_class=self._class.value, error=type(error).__name__)
             raise
         except NotFound:
-            self._metrics.count("state_missing", state_class=self._class.value)
+            self._metrics.count(metric.STATE_MISSING, state_class=self._class.value)
             raise

@@ -93,7 +93,7 @@ delete from sluice_state.artifact where id = any(%(ids)s)
 
 -- name: sweep_run
 -- Remove ended runs whose time is over, whose artifacts are gone, and which nobody needs, with all that belongs to them.
--- The letters that they have closed are among it. Needed are those that a follower, a watermark, an open dead letter or the newest
+-- The letters that they have closed, and the incidents they were told of that are over, are among it. Needed are those that a follower, a watermark, an open dead letter or the newest
 -- publication of a sync names.
 with gone as materialized (
     select id from sluice_state.run as old
@@ -108,5 +108,7 @@ with gone as materialized (
     order by old.ordinal limit %(limit)s for update
 ), letters as (
     delete from sluice_state.dead_letter where status = 'closed' and coalesce(ended_by, run) in (select id from gone)
+), incidents as (
+    delete from sluice_state.incident where ended_at is not null and run in (select id from gone)
 )
 delete from sluice_state.run where id in (select id from gone)

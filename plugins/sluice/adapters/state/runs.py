@@ -14,6 +14,7 @@ from sluice.adapters.state.opening import open_run
 from sluice.adapters.state.run_rows import SQL, find_run, run_from_row
 from sluice.adapters.state.versions import readable
 from sluice.errors import Fenced
+from sluice.model import metric
 from sluice.model.base import RunId, Token
 from sluice.model.lifecycle import (
     FINAL_RUN_STATUSES,
@@ -27,6 +28,7 @@ from sluice.model.lifecycle import (
 )
 from sluice.model.run import LEFT_UNFINISHED, RUN_STATE_VERSION, SYNC_MODES, Failure, Mode, Run, Window
 from sluice.model.stage import StagePolicy
+from sluice.ports import Metrics
 
 _log: Final = structlog.get_logger()
 
@@ -34,8 +36,10 @@ _log: Final = structlog.get_logger()
 class PostgresRunStore:
     """Runs in Postgres."""
 
-    def __init__(self, database: Transactions) -> None:
+    def __init__(self, database: Transactions, metrics: Metrics | None = None) -> None:
+        """Without `metrics`, takeovers are told by the log alone."""
         self._database = database
+        self._metrics = metrics
 
     def open(self, run: Run, policy: StagePolicy) -> Run:
         """Insert the run, or look at it again: it has its request's flight, follows the run that has it, or is over already."""
@@ -43,6 +47,8 @@ class PostgresRunStore:
             opened, dead = open_run(connection, run, policy)
         for taken in dead:
             _log.warning(log_events.RUN_TAKEN_OVER, **opened.log_context, taken_over=taken.id)
+            if self._metrics is not None:
+                self._metrics.count(metric.TAKEOVERS, stage=opened.stage)
         return opened
 
     def get(self, run: RunId) -> Run:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any, Final, Generic, TypeVar
 
 import structlog
@@ -19,21 +18,14 @@ from pydantic import ValidationError
 
 from sluice import log_events
 from sluice.errors import StateTooNew, StateUnreadable
+from sluice.model import metric
+from sluice.model.state_class import Branch
 from sluice.ports import Metrics
 
 _log: Final = structlog.get_logger()
 
 Row = Mapping[str, Any]
 Noun = TypeVar("Noun")
-
-
-class Branch(StrEnum):
-    """What becomes of a row that is read."""
-
-    CONTINUE = "continue"
-    MIGRATE = "migrate"
-    REFUSE = "refuse"
-    REBUILD = "rebuild"
 
 
 @dataclass(frozen=True)
@@ -110,7 +102,7 @@ def rows_counted(metrics: Metrics) -> Iterator[None]:
     finally:
         _tally.reset(before)
         for (table, branch), number in tally.items():
-            metrics.count("state_read", number, table=table, branch=str(branch))
+            metrics.count(metric.STATE_READ, number, table=table, branch=str(branch))
 
 
 def readable(rows: Iterable[Any], read: Callable[[Any], Noun]) -> list[Noun]:

@@ -1,11 +1,13 @@
 """`sluice validate`: names of syncs in; every mistake in their files, and in the functions they name, out."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path as FilePath
 
 import typer
 from rich.console import Console
 
+from sluice.adapters.notifiers import is_absent, wrong_notifiers
 from sluice.adapters.spec_files import SpecFiles
 from sluice.adapters.transforms import loaded
 from sluice.adapters.triage import triage_of
@@ -24,7 +26,7 @@ def validate(
 ) -> None:
     """Tell every mistake in the specs, with its line and mend.
 
-    Checks include/syncs/*.yaml and include/stages.yaml, and imports the transforms that they name.
+    Checks include/syncs/*.yaml and include/stages.yaml, and imports the transforms and notifiers that they name.
     Needs no database and no Airflow. Ends with 2 if anything is wrong.
 
     Example: sluice validate hotels
@@ -35,7 +37,9 @@ def validate(
     files = SpecFiles(include)
     names = list(dict.fromkeys(syncs or files.names()))
     found = [problem for name in names for problem in files.check(name)] if syncs else files.check()
-    problems = list(dict.fromkeys([*found, *(problem for name in names for problem in _in_functions(files, include, name))]))
+    found += [problem for name in names for problem in _in_functions(files, include, name)]
+    stages = sorted({*_stages_of(files, syncs)} if syncs else files.stages())
+    problems = list(dict.fromkeys([*found, *(problem for stage in stages for problem in _in_notifiers(files, include, stage))]))
 
     def draw(console: Console) -> None:
         for problem in problems:
@@ -47,6 +51,22 @@ def validate(
     if problems:
         output.fail(f"{len(problems)} problem{'s' if len(problems) > 1 else ''}", "Mend these lines and validate again.")
         raise typer.Exit(ExitCode.INVALID)
+
+
+def _stages_of(files: SpecFiles, syncs: list[str]) -> Iterator[str]:
+    for name in syncs:
+        with suppress(SpecInvalid):
+            yield files.sync(name).stage
+
+
+def _in_notifiers(files: SpecFiles, include: FilePath, stage: str) -> list[str]:
+    """Return what is wrong with those whom a stage tells; what is not installed here may be where tasks run."""
+    try:
+        policy = files.policy(stage)
+    except SpecInvalid:
+        return []
+    wrong = [(path, error) for path, error in wrong_notifiers(policy, include) if not is_absent(error)]
+    return files.placed_in_stages(stage, [(path, error.message.removeprefix("alerts.notify: ")) for path, error in wrong])
 
 
 def _in_functions(files: SpecFiles, include: FilePath, name: str) -> list[str]:
