@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import count
 from typing import Any, Final
 
 import msgspec
@@ -60,7 +61,7 @@ def reading_of(spec: SyncSpec, function: TeamFunction | None = None) -> int:
     return xxhash.xxh3_64_intdigest(msgspec.json.encode(parts))
 
 
-def row_hash(values: list[Any]) -> bytes:
+def row_hash(values: Sequence[Any]) -> bytes:
     """Return the hash of a row: of its values as they are told apart, in the order of the spec, each with its length."""
     return xxhash.xxh3_128_digest(_ENCODE(values))
 
@@ -90,7 +91,7 @@ class RowsFile:
         self._paired = [index for index, kind in enumerate(kinds) if kind.is_paired]
         self._heads: list[tuple[Any, ...]] = []
         self._made = 0
-        self._rows: list[list[Any]] = []
+        self._rows: list[Sequence[Any]] = []
         """The last ones; those before are in Arrow's form, which takes a fraction of the memory."""
         self._columns: list[list[pa.Array]] = []
         self._places: list[int | None] = []
@@ -114,9 +115,22 @@ class RowsFile:
                     values[index], apart[index] = pair
         self._rows.append(values)
         self._made += 1
-        if len(self._rows) == _AT_ONCE:
+        if len(self._rows) >= _AT_ONCE:
             self._settle()
         return Made(self._made - 1, row_hash(apart))
+
+    def make_all(self, columns: Sequence[Sequence[Any]]) -> list[Made]:
+        """Take in rows as `make` does, field by field."""
+        stored, apart = list(columns), list(columns)
+        for index in self._paired:
+            stored[index] = [value[0] if type(value) is tuple else value for value in columns[index]]
+            apart[index] = [value[1] if type(value) is tuple else value for value in columns[index]]
+        made = list(map(Made, count(self._made), map(row_hash, zip(*apart, strict=True))))
+        self._rows.extend(zip(*stored, strict=True))
+        self._made += len(made)
+        if len(self._rows) >= _AT_ONCE:
+            self._settle()
+        return made
 
     def add(self, head: Head, row: Made) -> None:
         """Take in an object with its row."""

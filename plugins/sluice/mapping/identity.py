@@ -50,6 +50,8 @@ class Identity:
         ]
         self._reader = Reader(fields, required=spec.object.key)
         self._whole = Reader(spec.fields, required=spec.object.key)
+        self.reads_whole = self._whole.is_plain
+        """Whether all fields of a record are read as fast as its identity is."""
         self._places = [[field.name for field in spec.fields].index(name) for name in self.names]
         """Where its fields stand among all of them."""
         self._reading = reading
@@ -67,10 +69,10 @@ class Identity:
     ) -> Identified | None:
         """Return a record with its identity; None if it has to be rejected: see `problems`.
 
-        With `make`, which makes a row of values, all fields are read at once if that can be had: it costs less where the row
-        will be wanted.
+        With `make`, which makes a row of values, all fields are read at once, if they can be: see `reads_whole`. It costs less
+        where the row will be wanted.
         """
-        row = self._row(raw) if make is not None and not is_dubious and self._whole.is_plain else None
+        row = self._row(raw) if make is not None and not is_dubious else None
         values = outcome(self._reader, raw, is_dubious=is_dubious) if row is None else [row[place] for place in self._places]
         if isinstance(values, tuple):
             return None
@@ -84,9 +86,15 @@ class Identity:
         is_gone = self._gone is not None and values[self._gone] is True
         return Identified(head, mark, raw, values, is_dubious, is_gone, None if row is None or make is None else make(row))
 
-    def of_all(self, records: Sequence[Raw], frame: int) -> list[Identified] | None:
-        """Return what `of` does of each record of a page, at half the price; None if it has to be asked of each of them."""
-        columns = self._reader.columns(records)
+    def of_all(
+        self, records: Sequence[Raw], frame: int, make: Callable[[list[Sequence[Any]]], list[Made]] | None = None
+    ) -> list[Identified] | None:
+        """Return what `of` does of each record of a page, at half the price; None if it has to be asked of each of them.
+
+        `make` makes rows of the columns of all fields.
+        """
+        whole = self._whole.columns(records) if make is not None else None
+        columns = self._reader.columns(records) if make is None else whole and [whole[place] for place in self._places]
         if columns is None:
             return None
         rows = list(zip(*columns, strict=True))
@@ -101,7 +109,8 @@ class Identity:
         versions: Iterable[int | None] = repeat(None) if self._version is None else map(self._version_of, rows)
         gone = repeat(False) if self._gone is None else [value is True for value in columns[self._gone]]
         heads = map(Head, keys, versions, hashes, repeat(frame), count())
-        return list(map(Identified, heads, marks, records, rows, repeat(False), gone, repeat(None)))
+        made = make(whole) if make is not None and whole is not None else repeat(None)
+        return list(map(Identified, heads, marks, records, rows, repeat(False), gone, made))
 
     def read(self, record: Raw) -> list[Any]:
         """Return the values of the identity's fields in a record, null where they cannot be read."""

@@ -125,13 +125,16 @@ class Mapper:
     def _identified(self, chunk: _Chunk, frame: int) -> list[Identified]:
         """Return each record of a page with its key, version and watermark, and its bytes hashed."""
         page = chunk.pages[frame]
-        make = chunk.file.make if self._are_new and self._making is None else None
-        if make is None and not page.dubious and (all_ := self._identity.of_all(page.records, frame)) is not None:
-            return all_
+        is_whole = self._are_new and self._making is None and self._identity.reads_whole
+        make, make_all = (chunk.file.make, chunk.file.make_all) if is_whole else (None, None)
+        if not page.dubious and not (is_whole and page.damaged):
+            at_once = self._identity.of_all(page.records, frame, make_all)
+            if at_once is not None:
+                return at_once
         identified = []
         for index, raw in enumerate(page.records):
             # What is known by its bytes is sound, so others are looked at later on, unless they are read in full at once.
-            is_lost = make is not None and index in page.damaged
+            is_lost = is_whole and index in page.damaged
             is_dubious = index in page.dubious
             found = None if is_lost else self._identity.of(raw, frame, index, is_dubious=is_dubious, make=make)
             if found is None:

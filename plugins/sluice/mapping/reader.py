@@ -59,8 +59,6 @@ class Reader:
         self._is_found = all(isinstance(origin, Found) for origin in self._origins)
         self.is_plain = self._is_found and not self.is_columnar
         """Whether each value stands somewhere in the record, and is read as fast by itself as many are at once."""
-        self._is_bare = self._is_found and not (self._defaults or self._rules or self._doubles)
-        """Whether a value takes no more than to be narrowed."""
         self._paths = CompiledPaths([leaf for index in range(len(fields)) for leaf in self._leaves(index)])
 
     def fast(self, record: Raw) -> list[Any]:
@@ -81,12 +79,21 @@ class Reader:
 
     def columns(self, records: Sequence[Raw]) -> list[Sequence[Any]] | None:
         """Return field by field what `fast` finds in records, at once; None if it has to be asked of each of them."""
-        if not (records and self._is_bare and self._paths.is_possible):
+        if not (records and self._is_found and self._paths.is_possible):
             return None
         try:
             columns = self._paths.columns(records)
             for index, narrow, taken in self._narrowing:
                 columns[index] = [value if value is None or type(value) is taken else narrow(value) for value in columns[index]]
+            for index in self._doubles:
+                if any(map(_is_odd, columns[index], records)):
+                    return None
+            for index, default in self._defaults.items():
+                columns[index] = [default if value is None else value for value in columns[index]]
+            for index, rules in self._rules.items():
+                for value in columns[index]:
+                    if value is not None:
+                        rules.check(value)
         except MISSES:
             return None
         return None if any(None in columns[index] for index in self._required) else columns
@@ -103,7 +110,7 @@ class Reader:
             if value is not None and type(value) is not taken:
                 values[index] = narrow(value)
         for index in self._doubles:
-            if type(values[index]) is tuple and ODD_ZERO.search(record):
+            if _is_odd(values[index], record):
                 raise Violation(TYPE, "only its token tells which number is read as 0")
         return values
 
@@ -176,3 +183,8 @@ class Reader:
                 case Left(taken):
                     values.append(value_of(kind, rest_of(bytes(record), taken)))
         return values
+
+
+def _is_odd(double: Any, record: Raw) -> bool:
+    """Whether a value is 0, and may be another number that was read as 0."""
+    return type(double) is tuple and ODD_ZERO.search(record) is not None

@@ -227,11 +227,12 @@ def test_the_same_rows_whatever_the_first_page_lets_expect(known_first: bool) ->
     once = Mapper(spec).map_chunk([page(b'{"id": "before"}', *records)], ARTIFACT, lambda _: known)
     chunk = mapper.map_chunk([page(b'{"id": "before"}'), page(*records)], ARTIFACT, remember)
     again = mapper.map_chunk([page(b'{"id": "before"}', *records)], ARTIFACT, remember)
+    each = Mapper(spec).map_chunk([page(one) for one in (b'{"id": "before"}', *records)], ARTIFACT, remember)
 
     def told(mapped: MappedChunk) -> list[dict[str, Any]]:
         return [{name: row[name] for name in row if name not in (rows.FRAME, rows.INDEX)} for row in rows_of(mapped)]
 
-    assert told(chunk) == told(once) == told(again)
+    assert told(chunk) == told(once) == told(again) == told(each)
     assert [reject.message for reject in chunk.rejects] == [reject.message for reject in once.rejects]
     assert (chunk.objects, chunk.mapped, len(chunk.rejects)) == (7, 5, 3)
 

@@ -180,12 +180,15 @@ RECORDS = st.recursive(
 @given(record=RECORDS, a_reader=st.sampled_from([NESTED, EVERY_KIND, OF_EVERY_ORIGIN]))
 @settings(deadline=None, max_examples=400)
 def test_fast_never_takes_what_careful_refuses(record: Any, a_reader: Reader) -> None:
-    """Whatever arrives, the fast way either yields what the careful way yields, or leaves it to that."""
+    """Whatever arrives, the fast way either yields what the careful way yields, or leaves it to that; so do columns."""
     text = json.dumps(record, ensure_ascii=False)
     values, problems = a_reader.examine(text.encode())
+    columns = a_reader.columns([Raw(text.encode())])
     try:
         fast = a_reader.fast(Raw(text.encode()))
     except MISSES:
+        assert columns is None
         return
+    assert columns is None or [value for (value,) in columns] == fast
     if "\\u0000" not in text:
         assert (fast, []) == (values, problems)
