@@ -9,7 +9,7 @@ from sluice.model.reject import DeadLetter, DeadLetterStatus, Reject
 from sluice.model.run import Mode, Redrive, Run
 from sluice.model.shard import Shard
 from tests.contract.conftest import Stores
-from tests.support.nouns import POLICY, a_reject, a_run, plans
+from tests.support.nouns import POLICY, a_reject, a_run, an_actor, plans
 
 PARIS = ShardKey("paris")
 ALL = Redrive()
@@ -94,6 +94,6 @@ def test_what_was_given_up_meanwhile_has_no_letter_of_its_key(stores: Stores) ->
     run, paris = opened(stores, 1)
     stores.dead_letters.record(run, paris, [hashed(None, "a")], "rejects-0")
     again, shard = redriving(stores)
-    stores.letter_desk.discard("hotels", ALL, "ada", "not for sale")
+    stores.letter_desk.discard("hotels", ALL, an_actor("not for sale"))
     stores.dead_letters.record(again, shard, [hashed("h1", "a", 5, "raw-9")], "rejects-9")
     assert letters(stores) == []

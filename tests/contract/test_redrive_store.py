@@ -12,7 +12,7 @@ from sluice.model.reject import Cause, Counted, DeadLetterStatus, RawAddress, Re
 from sluice.model.run import Mode, Redrive, Run, Window
 from sluice.model.shard import Shard
 from tests.contract.conftest import MOST_LETTERS, Stores
-from tests.support.nouns import MINUTE, POLICY, a_pointer, a_reject, a_run, plans
+from tests.support.nouns import MINUTE, POLICY, a_pointer, a_reject, a_run, an_actor, plans
 
 PARIS = ShardKey("paris")
 STARS = Cause(error="out-of-range", field="stars")
@@ -164,7 +164,7 @@ def test_the_same_bytes_under_another_version_are_one_more_attempt(stores: Store
 def test_what_was_discarded_stays_so_with_the_same_bytes(stores: Stores, run: Run, paris: Shard) -> None:
     """Who gave it up, why, and how often it has come since is kept; other bytes open a letter."""
     stores.dead_letters.record(run, paris, [hashed("h1"), hashed(None, 1, "b")], "rejects-0")
-    assert stores.letter_desk.discard("hotels", ALL, "ada", "closed for good") == 2
+    assert stores.letter_desk.discard("hotels", ALL, an_actor("closed for good")) == 2
     again = later(stores)
     shard = claimed(stores, again)
     stores.dead_letters.record(again, shard, [hashed("h1", 5), hashed(None, 6, "b")], "rejects-1")
@@ -181,7 +181,7 @@ def test_what_was_discarded_of_the_rest_stays_so_too(stores: Stores, run: Run, p
     """Its new letter, or its new line, goes the same way; with other bytes it stays."""
     first = [hashed(f"h{place}", place, f"{place:x}") for place in range(6)]
     stores.dead_letters.record(run, paris, first, "rejects-0")
-    assert stores.letter_desk.discard("hotels", Redrive(cause=str(STARS)), "ada", "nobody sells them") == 6
+    assert stores.letter_desk.discard("hotels", Redrive(cause=str(STARS)), an_actor("nobody sells them")) == 6
     again = later(stores)
     second = [hashed(f"h{place}", place, f"{place % 5:x}", "raw-1") for place in range(6)]
     stores.dead_letters.record(again, claimed(stores, again), [second[3], second[5], *second], "rejects-1")
@@ -305,7 +305,7 @@ def test_letters_that_end_otherwise_are_overtaken(stores: Stores, run: Run, pari
     stores.redrives.take_up(shard, {letter.id: "0" * 32 for letter in found})
     assert ended(stores, redriving) == []
     stores.dead_letters.close(run, [ObjectKey("h2")])
-    stores.letter_desk.discard("hotels", Redrive(letters=(found[0].id,)), "ada", "gone")
+    stores.letter_desk.discard("hotels", Redrive(letters=(found[0].id,)), an_actor("gone"))
     assert ended(stores, redriving) == ["h1", "h2"]
     stores.redrives.close(redriving, [PARIS], [], [])
     assert ended(stores, redriving) == ["h1", "h2"]
@@ -344,7 +344,7 @@ def test_a_redrive_in_vain_leaves_what_came_meanwhile(stores: Stores, run: Run, 
     daily = later(stores, "run-3")
     stores.dead_letters.record(daily, claimed(stores, daily), [hashed("again", 1, "b", "raw-2")], "rejects-2")
     stores.dead_letters.close(daily, [ObjectKey("right")])
-    stores.letter_desk.discard("hotels", Redrive(letters=(found[None],)), "ada", "gone")
+    stores.letter_desk.discard("hotels", Redrive(letters=(found[None],)), an_actor("gone"))
     in_vain = [hashed(key, place, artifact="raw-1") for place, key in enumerate(("again", "right", None))]
     stores.dead_letters.record(redriving, shard, in_vain, "rejects-1")
     (left,) = stores.letter_desk.selected("hotels", Redrive(), 9)
@@ -374,4 +374,4 @@ def test_what_no_letter_can_have_selects_none(stores: Stores, run: Run, paris: S
     """However large a number, and whatever is written for a cause; least of all does it select all of them."""
     stores.dead_letters.record(run, paris, [a_reject("h1")], "rejects-0")
     assert stores.redrives.shards("hotels", chosen) == {}
-    assert stores.letter_desk.discard("hotels", chosen, "ada", "gone") == 0
+    assert stores.letter_desk.discard("hotels", chosen, an_actor("gone")) == 0

@@ -20,7 +20,7 @@ from sluice.model.run import Mode, Origin, Redrive, Run, RunRequest
 from sluice.model.stage import StagePolicy
 from sluice.ports import ConnectionInfo, Services
 from sluice.upkeep.collection import collect
-from tests.support.nouns import MINUTE, POLICY, a_pointer, a_reject, a_run, plans
+from tests.support.nouns import MINUTE, POLICY, a_pointer, a_reject, a_run, an_actor, plans
 from tests.support.servers import Supplier
 from tests.support.small_project import small_project
 from tests.unit.fakes.metrics import MemoryMetrics
@@ -156,7 +156,7 @@ def test_letters_go_with_the_run_that_has_closed_them(services: Services, rows: 
     rows.execute("update sluice_state.dead_letter set run = 'longer ago'")
     services.dead_letters.close(services.runs.enter(OLD, Step.PUBLISH, MINUTE), [ObjectKey("right")])
     given_up = services.letter_desk.of_object("hotels", ObjectKey("given up"), 1)[0]
-    services.letter_desk.discard("hotels", Redrive(letters=(given_up.id,)), "ada", "closed for good")
+    services.letter_desk.discard("hotels", Redrive(letters=(given_up.id,)), an_actor("closed for good"))
     services.runs.end(services.runs.get(OLD), RunEvent.FAIL)
     assert (collect(services, dry_run=False).runs, count(rows, "dead_letter")) == (0, 3)
     let_pass(rows, "366 days")

@@ -19,6 +19,7 @@ from sluice.model.reject import DeadLetter, DeadLetterStatus
 from sluice.model.review import Choice
 from sluice.model.run import Mode, Origin, Redrive, ReviewMode, Run, RunRequest
 from sluice.ports import ConnectionInfo
+from tests.support.nouns import an_actor
 from tests.support.stall import SYNC, Stall, open_stall, price
 
 UNVERSIONED = {"object": {"key": ["id"]}}
@@ -200,7 +201,7 @@ def test_lost_bytes_are_told_and_stop_no_other(stall: Stall, tmp_path: Path, edi
 def test_a_run_of_the_supplier_closes_and_discarded_ones_are_left(stall: Stall, edit: Any) -> None:
     """What a person has given up is taken up by no redrive, and the same bytes open no letter again; other bytes do."""
     stall.bring([good("a"), bad("b")])
-    assert stall.services.letter_desk.discard("prices", Redrive(), by="ada", reason="not for sale") == 1
+    assert stall.services.letter_desk.discard("prices", Redrive(), an_actor("not for sale")) == 1
     stall.bring([good("a"), bad("b")])
     assert letters(stall) == []
     with pytest.raises(NotFound):

@@ -17,6 +17,7 @@ from sluice.model.review import Choice
 from sluice.model.run import Mode, Origin, Redrive, ReviewMode, RunRequest
 from sluice.ports import ConnectionInfo
 from tests.integration.test_redrive import SOON, UNVERSIONED, bad, good, mended, nameless, redrive
+from tests.support.nouns import an_actor
 from tests.support.stall import SYNC, Stall, open_stall
 
 
@@ -119,7 +120,7 @@ def test_what_is_given_up_meanwhile_is_left_out(stall: Stall, state: Database, e
     edit(fields=[*mended("id", "name")["fields"][:1], *mended()["fields"][1:]], version=2)
     run = redrive(stall, review=ReviewMode.ALWAYS)
     assert run.status is RunStatus.WAITING
-    assert stall.services.letter_desk.discard("prices", Redrive(cause="type:id"), by="ada", reason="not for sale") == 1
+    assert stall.services.letter_desk.discard("prices", Redrive(cause="type:id"), an_actor("not for sale")) == 1
     while run.status is RunStatus.WAITING:
         run = stall.answer(run, Choice.APPROVE)
     assert (run.status, stall.prices()) == (RunStatus.SUCCEEDED, {"a": 1.0, "c": 5.0})
@@ -145,7 +146,7 @@ def test_what_was_given_up_without_a_letter_gets_none(stall: Stall, state: Datab
     bound_letters(stall, state, 1)
     things = [good("a"), *(bad(f"b{number}") for number in range(4))]
     stall.bring(things)
-    stall.services.letter_desk.discard("prices", Redrive(), by="ada", reason="not for sale")
+    stall.services.letter_desk.discard("prices", Redrive(), an_actor("not for sale"))
     for _ in range(2):
         stall.bring(things)
     assert stall.sql("select status, attempts from sluice_state.dead_letter") == [("discarded", 3)]

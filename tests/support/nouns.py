@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
+from sluice.model.audit import Actor
 from sluice.model.base import ObjectKey, ReviewId, RunId, ShardKey, Token
 from sluice.model.ledger import Outcome
 from sluice.model.lifecycle import RunStatus, Step, Verdict
@@ -84,6 +85,11 @@ def a_decision(choice: Choice = Choice.APPROVE, by: str = "ada", **changes: Any)
     """Return a person's answer."""
     facts: dict[str, Any] = {"via": "cli", "comment": "looks right", "at": NOW}
     return Decision(choice=choice, by=by, **{**facts, **changes})
+
+
+def an_actor(reason: str = "it hangs", name: str = "ada") -> Actor:
+    """Return a person at the command line."""
+    return Actor(name=name, via="cli", reason=reason)
 
 
 def a_reject(key: str | None, frame: int = 0, artifact: str = "raw-0", message: str = "stars: 7 is above 5") -> Reject:

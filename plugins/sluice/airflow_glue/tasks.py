@@ -15,6 +15,7 @@ from sluice.airflow_glue.params import run_request
 from sluice.airflow_glue.shard_groups import fetch_group, spread, transform_group
 from sluice.airflow_glue.workplace import Workplace, working
 from sluice.errors import FlightTaken, NotFound, ReviewNotApproved, ReviewWaiting, RunIncomplete
+from sluice.model.audit import Actor
 from sluice.model.base import ShardKey
 from sluice.model.lifecycle import WAITING_VERDICTS, RunEvent, RunStatus, Step, Verdict
 from sluice.model.review import by_whom
@@ -45,7 +46,7 @@ class SyncTasks:
             dag_run = work.context["dag_run"]
             origin = Origin(dag_id=dag_run.dag_id, dag_run_id=dag_run.run_id)
             request = run_request(work.services.spec(self.sync), work.context["params"], origin, backfilled(dag_run))
-            run = admit(work.services, request, work.run_id)
+            run = admit(work.services, request.model_copy(update={"by": asked_by(dag_run)}), work.run_id)
             if run.is_following:
                 raise _followed(work.services, run)
             if run.follows is not None:
@@ -141,6 +142,12 @@ class SyncTasks:
             if run.status in {RunStatus.FAILED, RunStatus.PARTIAL}:
                 raise RunIncomplete(what_to_mend(work.services, run), status=run.status.value)
             return {"run": run.id, "status": run.status.value, **_whose_outcome(work.services, run)}
+
+
+def asked_by(dag_run: Any) -> Actor | None:
+    """Return who has triggered the DagRun; None for one that was due."""
+    user = dag_run.triggering_user_name
+    return Actor(name=user, via="airflow") if user else None
 
 
 def backfilled(dag_run: Any) -> Window | None:

@@ -62,6 +62,8 @@ def working(step: Step, include: Path) -> Iterator[Workplace]:
     opened = open_services(settings(include), AirflowConnections(), AirflowMetrics(), airflow_url())
     _let_logs_be_ours()
     with airflow_outcomes(), bound, opened as services, patience(services, run_id, context), rebuilding(services):
+        if dag_run.clear_number:
+            services.by_hand.note_clearing(run_id, dag_run.clear_number)
         yield Workplace(services=services, run_id=run_id, context=context)
 
 

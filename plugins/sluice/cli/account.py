@@ -2,13 +2,15 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from sluice.cli.output import pairs, printable, table
+from sluice.cli.trail import trail_drawn
 from sluice.errors import TargetUnavailable
+from sluice.model.audit import AuditEntry
 from sluice.model.call import Call
 from sluice.model.ledger import Outcome, Publication
 from sluice.model.lifecycle import WAITING_VERDICTS
@@ -19,6 +21,9 @@ from sluice.model.shard import Shard
 from sluice.model.shard_tally import tallies, worth_showing
 from sluice.packet.words import counts_of
 from sluice.ports import Services
+
+_ACTS: Final = 100
+"""So many acts are told of, the newest."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,8 @@ class Account:
     review: Review | None
     publication: Publication | None
     calls: list[Call] = field(default_factory=list)
+    acts: list[AuditEntry] = field(default_factory=list)
+    """What people and policy have done to the run, oldest first."""
     unknown: str | None = None
     """Why it cannot be told whether the review was published."""
 
@@ -44,6 +51,7 @@ class Account:
             "review": self.review,
             "publication": self.publication,
             "calls": [{**call.model_dump(), "standing": call.standing} for call in self.calls],
+            "acts": self.acts,
             **({"publication_unknown": self.unknown} if self.unknown else {}),
         }
 
@@ -66,6 +74,7 @@ def account_of(services: Services, run: Run) -> Account:
         review=review,
         publication=publication,
         calls=services.calls.of(run.id),
+        acts=services.audit.of(None, run.id, _ACTS)[::-1],
         unknown=unknown,
     )
 
@@ -100,6 +109,8 @@ def draw_account(console: Console, account: Account) -> None:
     if account.calls:
         rows = [[call.name, call.standing, call.begun, _said(call), call.key] for call in account.calls]
         console.print(table(["webhook", "standing", "begun", "answer", "key"], rows))
+    if account.acts:
+        console.print(trail_drawn(account.acts, title="what was done to it"))
 
 
 def _replayed(run: Run) -> str | None:

@@ -7,7 +7,9 @@ import typer
 
 from sluice import __version__
 from sluice.cli.boundary import bounded
+from sluice.cli.commands.audit import audit
 from sluice.cli.commands.backfill import backfill
+from sluice.cli.commands.by_hand import cancel, lease, shard
 from sluice.cli.commands.compare import compare
 from sluice.cli.commands.database import db
 from sluice.cli.commands.dlq import dlq
@@ -72,6 +74,9 @@ def build_app(airflow: Callable[[], Connections]) -> typer.Typer:
     app.add_typer(review, name="review", rich_help_panel=_WORK)
     app.add_typer(dlq, name="dlq", rich_help_panel=_WORK)
     app.command(rich_help_panel=_WORK)(bounded(rollback))
+    app.add_typer(shard, name="shard", rich_help_panel=_WORK)
+    app.command(rich_help_panel=_WORK)(bounded(cancel))
+    app.add_typer(lease, name="lease", rich_help_panel=_WORK)
     app.command(rich_help_panel=_LOOK)(bounded(runs))
     app.command(rich_help_panel=_LOOK)(bounded(show))
     app.command(rich_help_panel=_LOOK)(bounded(publications))
@@ -79,6 +84,7 @@ def build_app(airflow: Callable[[], Connections]) -> typer.Typer:
     app.command(rich_help_panel=_LOOK)(bounded(why))
     app.command(rich_help_panel=_LOOK)(bounded(reconcile))
     app.command(rich_help_panel=_LOOK)(bounded(compare))
+    app.command(rich_help_panel=_LOOK)(bounded(audit))
     app.add_typer(db, name="db", rich_help_panel=_SETUP)
     app.command(rich_help_panel=_SETUP)(bounded(doctor))
     app.command(rich_help_panel=_SETUP)(bounded(gc))

@@ -79,6 +79,7 @@ def _admit(services: Services, request: RunRequest, run_id: RunId, spec: SyncSpe
             created_at=now,
         ),
         policy,
+        request.by,
     )
     if run.spec_hash != spec_hash:
         raise UsageInvalid(f"the spec of {run.sync} was edited while run {run.id} was being admitted: start a new run")

@@ -21,6 +21,7 @@ from structlog.contextvars import bound_contextvars
 from sluice import log_events
 from sluice.errors import CursorExpired, Fenced, NoProgress, Permanent, RawDataGone, Scope, SluiceError
 from sluice.flow.bounds import Bounds
+from sluice.flow.by_hand import left_by_hand
 from sluice.flow.digest import content_digest
 from sluice.flow.entering import entered_for_a_shard, heartbeat_of
 from sluice.flow.measuring import count_retry, measured
@@ -49,31 +50,40 @@ def fetch(services: Services, run_id: RunId, shard_key: ShardKey) -> Shard:
     policy = services.policy(run.stage)
     bound = bound_contextvars(**run.log_context, shard=shard_key, step=str(Step.FETCH))
     with bound, logged_from(policy.log_level):
-        shard, reached = services.shards.claim(run_id, shard_key), 0
+        shard = services.shards.claim(run_id, shard_key)
         if shard.attempt > 1 and not shard.exhausted:
             count_retry(services, run.stage, Step.FETCH, RetryScope.SHARD)
-        while not shard.exhausted and shard.status is ShardStatus.RUNNING:
-            log.info(log_events.SHARD_CLAIMED, attempt=shard.attempt, pages=shard.pages, records=shard.records)
-            pulse, began = heartbeat_of(services, run, shard, Step.FETCH, policy), services.clock.elapsed()
-            fetching = _Fetching(services, run, policy, shard, pulse)
+        while True:
             try:
-                with measured(services, run.stage, Step.FETCH), pulse:
-                    fetching.go_on()
-            except SluiceError as error:
-                if isinstance(error, CursorExpired) and fetching.shard.pages > reached:
-                    reached = fetching.shard.pages
-                    shard = _begun_again(services, fetching.shard, error)
-                    continue
-                if error.scope is not Scope.SHARD and not isinstance(error, Permanent):
-                    raise
-                _give_up(services, run, fetching.shard, policy, error)
+                return _fetch_claimed(services, run, shard, policy)
+            except Fenced as fenced:
+                left_by_hand(services, shard, fenced)
+                shard = services.shards.claim(run_id, shard_key)
+
+
+def _fetch_claimed(services: Services, run: Run, shard: Shard, policy: StagePolicy) -> Shard:
+    """Fetch a shard that was claimed to its end; one that has come in, or is skipped, is returned as it is."""
+    reached = 0
+    while not shard.exhausted and shard.status is ShardStatus.RUNNING:
+        log.info(log_events.SHARD_CLAIMED, attempt=shard.attempt, pages=shard.pages, records=shard.records)
+        pulse, began = heartbeat_of(services, run, shard, Step.FETCH, policy), services.clock.elapsed()
+        fetching = _Fetching(services, run, policy, shard, pulse)
+        try:
+            with measured(services, run.stage, Step.FETCH), pulse:
+                fetching.go_on()
+        except SluiceError as error:
+            if isinstance(error, CursorExpired) and fetching.shard.pages > reached:
+                reached = fetching.shard.pages
+                shard = _begun_again(services, fetching.shard, error)
+                continue
+            if error.scope is not Scope.SHARD and not isinstance(error, Permanent):
                 raise
-            shard = fetching.shard
-            seconds = round(services.clock.elapsed() - began, 3)
-            log.info(
-                log_events.SHARD_FETCHED, chunks=shard.chunks, pages=shard.pages, records=shard.records, seconds=seconds
-            )
-        return shard
+            _give_up(services, run, fetching.shard, policy, error)
+            raise
+        shard = fetching.shard
+        seconds = round(services.clock.elapsed() - began, 3)
+        log.info(log_events.SHARD_FETCHED, chunks=shard.chunks, pages=shard.pages, records=shard.records, seconds=seconds)
+    return shard
 
 
 def _begun_again(services: Services, shard: Shard, error: CursorExpired) -> Shard:

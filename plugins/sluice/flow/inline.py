@@ -118,7 +118,9 @@ def _go_through(services: Services, run_id: RunId, after: Step) -> Run:
             return services.runs.get(run_id)
         except (NothingToReview, ReviewNotApproved):
             return settle(services, run_id)
-        except (Fenced, FlightTaken):  # the run is somebody else's, or has to wait for somebody else
+        except (Fenced, FlightTaken):  # the run is somebody else's, or has to wait for somebody else; or a person has ended it
+            if (run := services.runs.get(run_id)).status is RunStatus.CANCELLED:
+                return run
             raise
         except SluiceError as error:
             if not isinstance(error, RedoNeeded) or redone == MOST_REDOS:

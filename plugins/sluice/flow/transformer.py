@@ -11,7 +11,8 @@ import structlog
 from structlog.contextvars import bound_contextvars
 
 from sluice import log_events
-from sluice.errors import NoProgress, Permanent, ShardsFailed, TransformUnavailable
+from sluice.errors import Fenced, NoProgress, Permanent, RedoNeeded, ShardsFailed, TransformUnavailable
+from sluice.flow.by_hand import left_by_hand
 from sluice.flow.damage import intact, require_chunks
 from sluice.flow.digest import content_digest
 from sluice.flow.entering import entered_for_a_shard, heartbeat_of
@@ -58,12 +59,22 @@ def transform(services: Services, run_id: RunId, shard_key: ShardKey) -> Shard:
             return shard
         pulse = heartbeat_of(services, run, shard, Step.TRANSFORM, policy)
         try:
-            with measured(services, run.stage, Step.TRANSFORM), pulse:
-                return _transform(services, run, shard, pulse)
-        except (Permanent, TransformUnavailable, NoProgress) as error:
-            services.shards.fail(shard, Failure.of(error))
-            log.warning(log_events.SHARD_FAILED, error=type(error).__name__, message=error.message)
-            raise
+            return _transform_claimed(services, run, shard, pulse)
+        except Fenced as fenced:
+            left = left_by_hand(services, shard, fenced)
+            if left.status is ShardStatus.SKIPPED:
+                return left
+            raise RedoNeeded(f"shard {shard_key} was begun again by hand", shard=shard_key) from fenced
+
+
+def _transform_claimed(services: Services, run: Run, shard: Shard, pulse: Heartbeat) -> Shard:
+    try:
+        with measured(services, run.stage, Step.TRANSFORM), pulse:
+            return _transform(services, run, shard, pulse)
+    except (Permanent, TransformUnavailable, NoProgress) as error:
+        services.shards.fail(shard, Failure.of(error))
+        log.warning(log_events.SHARD_FAILED, error=type(error).__name__, message=error.message)
+        raise
 
 
 def _transform(services: Services, run: Run, shard: Shard, pulse: Heartbeat) -> Shard:

@@ -7,6 +7,7 @@ from typing import Any, Final
 from pydantic import AwareDatetime, Field, model_validator
 
 from sluice.errors import SluiceError, UsageInvalid
+from sluice.model.audit import Actor
 from sluice.model.base import Frozen, PublicationId, RunId, ShardKey, Token
 from sluice.model.lifecycle import RunStatus, Step
 from sluice.model.scalars import parse_moment
@@ -99,6 +100,7 @@ class RunRequest(Frozen):
     redrives: Redrive | None = Field(default=None, description="the dead letters that a redrive takes up again")
     version: int | None = Field(default=None, ge=1, description="of the transformation; None: as the spec says")
     origin: "Origin"
+    by: Actor | None = Field(default=None, description="who asks for it, for the audit trail; None: nobody, it was due")
 
 
 class Origin(Frozen):

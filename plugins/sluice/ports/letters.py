@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
+from sluice.model.audit import Actor
 from sluice.model.base import ObjectKey, RunId, ShardKey
 from sluice.model.reject import Counted, DeadLetter, DeadLetterGroup, DeadLetterLines, RawAddress, Reject, Seen
 from sluice.model.run import Redrive, Run
@@ -95,5 +96,5 @@ class LetterDesk(Protocol):
     def selected(self, sync: str, redrive: Redrive, limit: int, before: int | None = None) -> list[DeadLetter]:
         """Return open letters by number, by cause or all of them, the newest first; only those before a number, if given."""
 
-    def discard(self, sync: str, redrive: Redrive, by: str, reason: str) -> int:
-        """Give up what is selected and open, letter or not; return how many objects that are."""
+    def discard(self, sync: str, redrive: Redrive, by: Actor) -> int:
+        """Give up what is selected and open, letter or not, for the actor's reason; return how many objects that are."""

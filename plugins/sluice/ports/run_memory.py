@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from sluice.model.artifact import ArtifactKind, Pointer
+from sluice.model.audit import Actor
 from sluice.model.base import ReviewId, RunId, ShardKey, Token
 from sluice.model.lifecycle import RunEvent, RunStatus, Step
 from sluice.model.review import Decision, Review
@@ -16,12 +17,13 @@ from sluice.model.stage import StagePolicy
 class RunStore(Protocol):
     """The runs. Each write is one transaction, with its event in it."""
 
-    def open(self, run: Run, policy: StagePolicy) -> Run:
+    def open(self, run: Run, policy: StagePolicy, by: Actor | None = None) -> Run:
         """Insert the run, and decide by `guard.flight` what becomes of it: return it with a new token.
 
         It has the flight of its request key and is `pending`; or it follows another run that is alive, and is `waiting`; or
         it has an earlier run's result, and has `succeeded`. Idempotent by run id: a run that works itself, or has succeeded, is
-        returned as it is. Opening a follower again is how it looks what has become of its owner.
+        returned as it is. Opening a follower again is how it looks what has become of its owner. `by` is who has asked for it:
+        of a new run that is forced, or rests on what others have brought, the audit trail tells.
         """
 
     def get(self, run: RunId) -> Run:

@@ -9,8 +9,7 @@ from typing import Final
 import structlog
 
 from sluice import log_events
-from sluice.errors import IllegalTransition, TargetUnavailable
-from sluice.flow.pinned_spec import pinned_spec
+from sluice.errors import IllegalTransition, SpecInvalid, TargetUnavailable
 from sluice.model.audit import Act, Actor
 from sluice.model.base import RunId, ShardKey
 from sluice.model.lease import Lease
@@ -71,11 +70,11 @@ def release_lease(services: Services, key: str, by: Actor) -> Lease | None:
 
 
 def _published(services: Services, run: Run) -> Publication | None:
-    """Return the publication of a run that has come so far; a target that cannot be reached tells of none."""
+    """Return the publication of a run that has come so far; a target that cannot be asked tells of none."""
     review = services.reviews.latest(run.id) if run.step in (Step.PUBLISH, Step.SETTLE) else None
     if review is not None:
-        with suppress(TargetUnavailable):
-            return services.ledger(pinned_spec(services, run)).publication_of(review.id)
+        with suppress(TargetUnavailable, SpecInvalid):
+            return services.ledger(services.spec(run.sync)).publication_of(review.id)
     return None
 
 

@@ -11,6 +11,7 @@ import structlog
 
 from sluice import log_events
 from sluice.errors import SluiceError
+from sluice.model.audit import POLICY, Act, Actor
 from sluice.model.base import RunId
 from sluice.model.garbage import Garbage, Needed
 from sluice.ports import Services
@@ -23,7 +24,7 @@ _OBJECTS_AT_ONCE: Final = 100
 """While so many are removed, none of their runs can be gone on with."""
 
 
-def collect(services: Services, *, dry_run: bool) -> Garbage:
+def collect(services: Services, *, dry_run: bool, by: Actor = POLICY) -> Garbage:
     """Remove what has outlived its time, and return what it was; a dry run only counts it.
 
     Of a sync whose newest publication is not known nothing is removed that could be needed to undo it. Running it again removes
@@ -38,6 +39,9 @@ def collect(services: Services, *, dry_run: bool) -> Garbage:
     runs = services.garbage.sweep_runs(needed)
     garbage = Garbage(control=control, session=session, artifacts=artifacts, bytes=size, runs=runs, kept=needed.unknown)
     log.info(log_events.GARBAGE_COLLECTED, **garbage.model_dump())
+    if garbage.artifacts or garbage.runs:
+        facts = garbage.model_dump(mode="json", include={"artifacts", "bytes", "runs"})
+        services.audit.note(Act.COLLECT_GARBAGE, by, None, facts)
     return garbage
 
 

@@ -3,6 +3,7 @@
 from collections import defaultdict
 
 from sluice.errors import NotFound
+from sluice.model.audit import Act, Actor
 from sluice.model.base import ObjectKey
 from sluice.model.reject import Cause, DeadLetter, DeadLetterGroup, DeadLetterLines, DeadLetterStatus
 from sluice.model.run import Redrive
@@ -46,9 +47,10 @@ class MemoryLetterDesk:
         found = selected(self._memory, sync, redrive)[::-1]
         return [letter for letter in found if before is None or letter.id < before][:limit]
 
-    def discard(self, sync: str, redrive: Redrive, by: str, reason: str) -> int:
+    def discard(self, sync: str, redrive: Redrive, by: Actor) -> int:
         """Give up what is selected."""
-        ended = {"status": DeadLetterStatus.DISCARDED, "ended_by": by, "reason": reason, "ended_at": self._memory.clock.now()}
+        said = {"ended_by": by.name, "reason": by.reason, "ended_at": self._memory.clock.now()}
+        ended = {"status": DeadLetterStatus.DISCARDED, **said}
         letters = {letter.id: letter for letter in selected(self._memory, sync, redrive)}
         rest = selected_lines(self._memory, sync, redrive)
         self._memory.dead_letters[:] = [
@@ -56,7 +58,10 @@ class MemoryLetterDesk:
         ]
         for row in rest:
             self._memory.lines[row.id] = row.model_copy(update={"status": DeadLetterStatus.DISCARDED})
-        return len(letters) + sum(row.objects for row in rest)
+        objects = len(letters) + sum(row.objects for row in rest)
+        if objects:
+            self._memory.note_act(Act.DISCARD, by, sync=sync, objects=objects, **redrive.model_dump(mode="json"))
+        return objects
 
 
 def _group(sync: str, cause: Cause, letters: list[DeadLetter], rest: list[DeadLetterLines]) -> DeadLetterGroup:

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 
 from sluice.errors import Fenced
 from sluice.guard import flight, takeover
 from sluice.model.artifact import ArtifactKind
+from sluice.model.audit import Act, Actor
 from sluice.model.base import RunId, Token
 from sluice.model.journal import Subject
 from sluice.model.lifecycle import (
@@ -29,7 +31,7 @@ class MemoryRunStore:
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
 
-    def open(self, run: Run, policy: StagePolicy) -> Run:
+    def open(self, run: Run, policy: StagePolicy, by: Actor | None = None) -> Run:
         """Insert the run or look at it again, as `guard.flight` decides."""
         memory = self._memory
         with memory.lock:
@@ -38,6 +40,8 @@ class MemoryRunStore:
             if run.id not in memory.runs:
                 memory.runs[run.id] = run.model_copy(update={"status": RunStatus.PENDING, "token": memory.next_token()})
                 memory.state_ttls[run.id] = policy.state_ttl
+                if by is not None:
+                    self._note_request(run, by)
                 memory.tell(run.id, Subject.RUN, run.id, "open", RunStatus.PENDING)
             present = memory.runs[run.id]
             around = self._surroundings(present)
@@ -51,6 +55,15 @@ class MemoryRunStore:
                     ended = self._keep(ending, advance(RUN_TRANSITIONS, ending.status, event), failure)
                     memory.runs[run.id] = ended.model_copy(update={"follows": follows})
             return memory.runs[run.id]
+
+    def _note_request(self, run: Run, by: Actor) -> None:
+        note = partial(self._memory.note_act, by=by, sync=run.sync, run=run.id)
+        if run.undoes is not None:
+            note(Act.ROLL_BACK, subject=str(run.undoes))
+        elif run.redrives is not None:
+            note(Act.REDRIVE, **run.redrives.model_dump(mode="json"))
+        elif run.force:
+            note(Act.FORCE_RUN)
 
     def get(self, run: RunId) -> Run:
         """Return the run."""

@@ -4,9 +4,11 @@ from typing import Final
 
 from sluice.adapters.postgres import Transactions
 from sluice.adapters.queries import Queries
+from sluice.adapters.state import audit
 from sluice.adapters.state.columns import storable
 from sluice.adapters.state.letter_rows import dead_letter_from_row, selection
 from sluice.errors import NotFound
+from sluice.model.audit import Act, Actor
 from sluice.model.base import ObjectKey
 from sluice.model.reject import Cause, DeadLetter, DeadLetterGroup
 from sluice.model.run import Redrive
@@ -58,10 +60,13 @@ class PostgresLetterDesk:
             rows = connection.execute(_SQL["selected"], facts)
             return [dead_letter_from_row(row) for row in rows]
 
-    def discard(self, sync: str, redrive: Redrive, by: str, reason: str) -> int:
+    def discard(self, sync: str, redrive: Redrive, by: Actor) -> int:
         """Give up what is selected and open; return how many objects that are."""
-        facts = {**selection(sync, redrive), "by": storable(by), "reason": storable(reason)}
+        facts = {**selection(sync, redrive), "by": storable(by.name), "reason": storable(by.reason)}
         with self._database.transaction() as connection:
             letters = connection.execute(_SQL["discard"], facts).rowcount
             rest = connection.execute(_SQL["discard_lines"], facts).fetchone()
-        return letters + (rest["objects"] if rest is not None else 0)
+            objects = letters + (rest["objects"] if rest is not None else 0)
+            if objects:
+                audit.note(connection, Act.DISCARD, by, sync=sync, objects=objects, **redrive.model_dump(mode="json"))
+            return objects

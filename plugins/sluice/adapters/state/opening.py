@@ -9,11 +9,12 @@ from typing import Any
 import psycopg
 from psycopg.rows import DictRow
 
-from sluice.adapters.state import flights, handover, journal
+from sluice.adapters.state import audit, flights, handover, journal
 from sluice.adapters.state.columns import failure_columns, failure_facts
 from sluice.adapters.state.run_rows import SQL, columns_of, find_run, run_from_row
 from sluice.errors import FlightTaken
 from sluice.guard import flight, takeover
+from sluice.model.audit import Actor
 from sluice.model.base import RunId
 from sluice.model.lifecycle import RUN_TRANSITIONS, RunEvent, RunStatus, advance, destination, sources
 from sluice.model.run import Failure, Run
@@ -22,12 +23,14 @@ from sluice.model.stage import StagePolicy
 Connection = psycopg.Connection[DictRow]
 
 
-def open_run(connection: Connection, run: Run, policy: StagePolicy) -> tuple[Run, list[Run]]:
+def open_run(connection: Connection, run: Run, policy: StagePolicy, by: Actor | None) -> tuple[Run, list[Run]]:
     """Insert the run or look at it again; return it, and the dead runs of its request that it has ended to take over."""
     ttls = {"lease_ttl": policy.lease_ttl, "state_ttl": policy.state_ttl, "session_ttl": policy.session_ttl}
     row = connection.execute(SQL["insert"], {**columns_of(run), **ttls}).fetchone()
     if row is not None:
         journal.note_run(connection, run.id, "open", row["status"])
+        if by is not None:
+            audit.note_request(connection, run, by)
     elif flight.is_decided(present := find_run(connection, run.id)):
         return present, []
     holder = _take_flight(connection, run, policy)

@@ -15,6 +15,7 @@ from sluice.adapters.state.run_rows import SQL, find_run, run_from_row
 from sluice.adapters.state.versions import readable
 from sluice.errors import Fenced
 from sluice.model import metric
+from sluice.model.audit import Actor
 from sluice.model.base import RunId, Token
 from sluice.model.lifecycle import (
     FINAL_RUN_STATUSES,
@@ -41,10 +42,10 @@ class PostgresRunStore:
         self._database = database
         self._metrics = metrics
 
-    def open(self, run: Run, policy: StagePolicy) -> Run:
+    def open(self, run: Run, policy: StagePolicy, by: Actor | None = None) -> Run:
         """Insert the run, or look at it again: it has its request's flight, follows the run that has it, or is over already."""
         with self._database.transaction() as connection:
-            opened, dead = open_run(connection, run, policy)
+            opened, dead = open_run(connection, run, policy, by)
         for taken in dead:
             _log.warning(log_events.RUN_TAKEN_OVER, **opened.log_context, taken_over=taken.id)
             if self._metrics is not None:

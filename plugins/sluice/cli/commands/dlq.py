@@ -8,10 +8,10 @@ import typer
 from rich.console import Console
 
 from sluice.cli.boundary import bounded
-from sluice.cli.commands.review import os_user
 from sluice.cli.commands.run import ask_airflow, run_here
 from sluice.cli.commands.triage import triage
 from sluice.cli.output import numeral, pairs, printable, spell, table, write_exactly
+from sluice.cli.person import person
 from sluice.cli.session import AsJson, Session, session_of
 from sluice.errors import NotFound, UsageInvalid
 from sluice.model.evidence import cut
@@ -188,7 +188,7 @@ def discard(
         if objects > 1 and not yes and not _is_wanted(session, objects):
             output.note("nothing was discarded")
             return
-        discarded = services.letter_desk.discard(sync, chosen, os_user(), reason)
+        discarded = services.letter_desk.discard(sync, chosen, person(reason=reason))
     output.result({"sync": sync, "discarded": discarded}, lambda console: console.print(f"{discarded:,} objects are given up"))
 
 
@@ -301,4 +301,3 @@ def _draw_letter(console: Console, letter: DeadLetter, record: bytes | None, gon
 def _standing(letter: DeadLetter) -> str:
     by = f" by {letter.ended_by}" if letter.ended_by else ""
     return f"{letter.status}{by}" + (f" at {spell(letter.ended_at)}" if letter.ended_at else "")
-

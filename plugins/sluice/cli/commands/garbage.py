@@ -6,6 +6,7 @@ import typer
 from rich.console import Console
 
 from sluice.cli.output import pairs, printable
+from sluice.cli.person import person
 from sluice.cli.session import AsJson, session_of
 
 
@@ -29,7 +30,7 @@ def gc(
     session = session_of(context)
     output = session.begin(as_json=as_json)
     with session.services() as services:
-        garbage = collect(services, dry_run=dry_run)
+        garbage = collect(services, dry_run=dry_run, by=person())
 
     def draw(console: Console) -> None:
         console.print("would be removed:" if dry_run else "removed:")

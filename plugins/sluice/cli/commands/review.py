@@ -1,7 +1,5 @@
 """`sluice review`: a review or its run in; what it would change, and what a person decides about it, out."""
 
-import os
-import pwd
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -19,6 +17,7 @@ from sluice.cli.evidence import evidence_drawn
 from sluice.cli.exits import ExitCode, exit_code_of
 from sluice.cli.logs import configure_logs
 from sluice.cli.output import printable, table
+from sluice.cli.person import os_user
 from sluice.cli.progress import RunProgress
 from sluice.cli.session import AsJson, Session, session_of
 from sluice.errors import (
@@ -290,14 +289,6 @@ def _answer_here(session: Session, services: Services, found: Review, decision: 
     account = account_of(services, done)
     show_outcome(session.output, account, time.monotonic() - began)
     return ExitCode.DONE if decision.choice is Choice.REJECT else exit_code_of(done.status)
-
-
-def os_user() -> str:
-    """Return the name of the account this process runs as, whatever the environment claims."""
-    try:
-        return pwd.getpwuid(os.geteuid()).pw_name
-    except KeyError:
-        return f"uid {os.geteuid()}"
 
 
 def _expires_at(services: Services, review: Review) -> datetime | None:

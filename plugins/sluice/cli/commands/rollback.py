@@ -8,10 +8,10 @@ from typing import Annotated, Final
 import typer
 
 from sluice.cli.commands.publications import find_publication
-from sluice.cli.commands.review import os_user
 from sluice.cli.exits import ExitCode, exit_code_of
 from sluice.cli.logs import configure_logs
 from sluice.cli.output import printable
+from sluice.cli.person import os_user, person
 from sluice.cli.progress import RunProgress
 from sluice.cli.session import AsJson, Session, session_of
 from sluice.cli.undo import UndoAccount, draw_end, draw_preview, undo_account_of
@@ -93,7 +93,7 @@ def _take_back(session: Session, services: Services, spec: SyncSpec, undone: Pub
     from sluice.flow.gate import decide
     from sluice.flow.inline import resume_inline, run_inline
 
-    request = RunRequest(sync=undone.sync, mode=Mode.ROLLBACK, undoes=undone.id, origin=Origin())
+    request = RunRequest(sync=undone.sync, mode=Mode.ROLLBACK, undoes=undone.id, origin=Origin(), by=person())
     run, given_way = _watched(session, partial(run_inline, services, request)), 0
     while True:
         account = undo_account_of(services, spec, undone, run)

@@ -11,6 +11,7 @@ from sluice.cli.account import Account, account_of, draw_account
 from sluice.cli.exits import ExitCode, exit_code_of
 from sluice.cli.logs import configure_logs
 from sluice.cli.output import Output, printable
+from sluice.cli.person import person
 from sluice.cli.progress import RunProgress
 from sluice.cli.session import AsJson, Session, session_of
 from sluice.errors import UsageInvalid
@@ -116,7 +117,7 @@ def run_here(session: Session, output: Output, request: RunRequest) -> ExitCode:
         progress = RunProgress(output.err)
         configure_logs(verbose=session.verbose, listener=progress)
         with progress:
-            done = run_inline(services, request)
+            done = run_inline(services, request.model_copy(update={"by": person()}))
         account = account_of(services, done)
     show_outcome(output, account, time.monotonic() - began)
     return exit_code_of(account.run.status)
