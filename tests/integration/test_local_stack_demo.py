@@ -1,4 +1,4 @@
-"""`sluice up` and `sluice demo`, as a newcomer types them: killed, started again, run twice."""
+"""`sluice up` and `sluice demo`, as a newcomer types them: killed, started again, ended, run twice."""
 
 import json
 import shutil
@@ -17,6 +17,7 @@ from tests.support import servers
 
 COMMAND = [sys.executable, "-m", "sluice"]
 HOTELS = 377 + 111
+SERVERS = 6
 
 
 @pytest.fixture
@@ -48,15 +49,13 @@ def alive(pids: list[int]) -> list[int]:
 
 
 @pytest.mark.timeout(900)
-def test_a_killed_stack_gives_way_and_the_demo_publishes_once(project: Path) -> None:
-    """After a kill -9 of `up`, `demo` takes the folder over and publishes every hotel; the next `demo` publishes nothing."""
+def test_a_killed_stack_gives_way_and_the_demo_publishes(project: Path) -> None:
+    """Where `up` was killed while its Airflow began, `demo` takes the folder over, publishes every hotel and ends all."""
     with (project / "up.log").open("w") as log:
         up = subprocess.Popen([*COMMAND, "up"], cwd=project, stdout=log, stderr=log)
     told, told_before_airflow = project / ".sluice" / "env", False
-    while "The stack is up" not in (project / "up.log").read_text():
-        assert up.poll() is None, (project / "up.log").read_text()
-        with pytest.raises(subprocess.TimeoutExpired):
-            up.wait(0.5)
+    while len(recorded(project)) < SERVERS:
+        wait_for_more_of(up, project)
         told_before_airflow |= told.exists() and "AIRFLOW_CONN_SLUICE_AIRFLOW" not in told.read_text()
     assert told_before_airflow
     second = subprocess.run([*COMMAND, "up"], cwd=project, capture_output=True, text=True, check=False)
@@ -65,17 +64,39 @@ def test_a_killed_stack_gives_way_and_the_demo_publishes_once(project: Path) -> 
     up.kill()
     assert up.wait() == -signal.SIGKILL
     left = recorded(project)
-    assert len(alive(left)) == 6
+    assert len(alive(left)) == SERVERS
 
     first = run_demo(project)
     assert alive(left) == []
     assert f"{HOTELS} created" in first
     assert f"{HOTELS} rows" in first
     assert recorded(project) == []
-    assert not (project / ".sluice" / "env").exists()
+    assert not told.exists()
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_a_stack_that_is_up_ends_when_told_and_of_two_demos_one_publishes(project: Path) -> None:
+    """What `up` has begun a `demo` goes on with; the next `demo` publishes nothing."""
+    with (project / "up.log").open("w") as log:
+        up = subprocess.Popen([*COMMAND, "up"], cwd=project, stdout=log, stderr=log)
+    while "The stack is up" not in (project / "up.log").read_text():
+        wait_for_more_of(up, project)
+    assert "AIRFLOW_CONN_SLUICE_AIRFLOW" in (project / ".sluice" / "env").read_text()
+    up.terminate()
+    assert up.wait() == 0
+    assert recorded(project) == []
+    assert f"{HOTELS} created" in run_demo(project)
 
     began = time.monotonic()
     again = run_demo(project)
     assert "nothing: the table is as the supplier has it" in again
     assert f"{HOTELS} rows" in again
     print(f"the second demo took {time.monotonic() - began:.0f} s")  # noqa: T201 - a figure people ask for
+
+
+def wait_for_more_of(up: "subprocess.Popen[bytes]", project: Path) -> None:
+    """Let half a second of its start go by, which must not be its end."""
+    with pytest.raises(subprocess.TimeoutExpired):
+        up.wait(0.5)
+    assert up.poll() is None, (project / "up.log").read_text()
