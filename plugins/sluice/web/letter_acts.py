@@ -1,6 +1,6 @@
 """Dead letters that a person has chosen, and why, come in; a redrive asked of Airflow, or letters given up, go out."""
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from pydantic import Field
 
@@ -31,10 +31,9 @@ class Chosen(Frozen):
             raise UsageInvalid("choose some letters first")
         return Redrive(letters=tuple(sorted(set(self.letters))), cause=self.cause)
 
-    @property
-    def facts(self) -> dict[str, Any]:
-        """What the audit trail says of it."""
-        return self.selection.model_dump(mode="json")
+    def by(self, user: str) -> Actor:
+        """Return who chose, and why, as the audit trail has it."""
+        return Actor(name=user, via="pages", reason=self.reason)
 
 
 def redriven(services: Services, sync: str, chosen: Chosen, user: str) -> Done:
@@ -51,8 +50,8 @@ def redriven(services: Services, sync: str, chosen: Chosen, user: str) -> Done:
         asked = services.triggers.ask(request)
     except (ConnectionInvalid, AirflowUnavailable) as error:
         raise type(error)(f"{error.message}. Without Airflow: {_inline(sync, chosen)}") from error
-    by = Actor(name=user, via="pages", reason=chosen.reason)
-    services.audit.note(Act.REDRIVE, by, sync, {**chosen.facts, "objects": objects, "dag_run": asked.dag_run_id})
+    facts = {**chosen.selection.model_dump(mode="json"), "objects": objects, "dag_run": asked.dag_run_id}
+    services.audit.note(Act.REDRIVE, chosen.by(user), sync, facts)
     waits = f" {dag_id_of(sync)} is paused: it begins once somebody unpauses it." if asked.is_paused else ""
     message = f"{objects:,} objects are taken up again by DagRun {asked.dag_run_id}.{waits}"
     return Done(message=message, next=f"dags/{dag_id_of(sync)}/dagRuns/{asked.dag_run_id}")
@@ -61,7 +60,7 @@ def redriven(services: Services, sync: str, chosen: Chosen, user: str) -> Done:
 def discarded(services: Services, sync: str, chosen: Chosen, user: str) -> Done:
     """Give the letters up."""
     _open(services, sync, chosen)
-    objects = services.letter_desk.discard(sync, chosen.selection, Actor(name=user, via="pages", reason=chosen.reason))
+    objects = services.letter_desk.discard(sync, chosen.selection, chosen.by(user))
     return Done(message=f"{objects:,} objects are given up.")
 
 

@@ -9,7 +9,7 @@ from sluice.flow.admission import admit
 from sluice.flow.inline import new_inline_run, run_inline
 from sluice.model.airflow_names import dag_id_of
 from sluice.model.artifact import ArtifactKind
-from sluice.model.audit import Act, Actor
+from sluice.model.audit import Actor
 from sluice.model.base import RunId
 from sluice.model.ledger import Publication
 from sluice.model.lifecycle import RunEvent, RunStatus
@@ -57,13 +57,12 @@ def begun(around: Surroundings, services: Services, publication: Publication, by
     pages = f"dags/{dag_id_of(publication.sync)}"
     if present.review is not None:
         return Done(message="What it would restore waits for a decision already.", next=f"{pages}/reviews/{present.review.id}")
-    request = RunRequest(sync=publication.sync, mode=Mode.ROLLBACK, undoes=publication.id, origin=Origin())
+    request = RunRequest(sync=publication.sync, mode=Mode.ROLLBACK, undoes=publication.id, origin=Origin(), by=by)
     run = admit(services, request, new_inline_run())
     if run.is_following:
         message = f"run {run.follows} takes the publication back already"
         services.runs.end(run, RunEvent.CANCEL, Failure(error=IllegalTransition.__name__, message=message))
         return Done(message=f"{message}.", next=f"{pages}/runs/{run.follows}")
-    services.audit.note(Act.ROLL_BACK, by, publication.sync, {"publication": publication.id, "run": run.id})
     around.later(run.id, partial(run_inline, request=request, run_id=run.id))
     message = "Nothing is restored yet: a run finds out what would be, and then asks in a review."
     return Done(message=message, next=f"{pages}/runs/{run.id}")

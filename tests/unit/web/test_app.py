@@ -67,7 +67,7 @@ def test_the_page_of_a_review_shows_its_evidence(site: Site) -> None:
     assert "style" not in {name for _, attributes in reading.elements for name in attributes}
     assert f"the {WORD}" in reading.text
     assert "population stability index" in reading.text
-    assert "vanished −4" in " ".join(reading.text.split())
+    assert "4 in the table, but not delivered" in " ".join(reading.text.split())
     assert len(drawings(page.text)) > 3
     assert "default-src 'none'; script-src 'self'; style-src 'self'" in page.headers["content-security-policy"]
 

@@ -17,7 +17,7 @@ def table(workshop: Workshop) -> list[str]:
 
 
 def test_a_publication_is_taken_back_once_its_review_is_approved() -> None:
-    """First it is shown what that would do, and nothing is restored; then a reason is asked for, and it is; then never again."""
+    """First it is shown what that would do, and nothing is restored; then, for a reason, it is; then never again."""
     workshop = published("a", "b")
     ann = Visitor(workshop)
     assert ann.post("publications/1/undo", {"reason": " "}).status_code == 422

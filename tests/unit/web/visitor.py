@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from fastapi import HTTPException
+from fastapi import FastAPI, HTTPException
 from fastapi.testclient import TestClient
 
 from sluice.model.base import RunId
@@ -27,9 +27,15 @@ class Visitor:
     id: str = "u7"
     reads: set[str] = field(default_factory=lambda: {DAG})
     changes: set[str] = field(default_factory=lambda: {DAG})
+    _browser: TestClient | None = field(default=None, repr=False)
 
     def client(self) -> TestClient:
-        """Return her browser."""
+        """Return her browser, always the same one: to make the pages takes longer than to look at one."""
+        self._browser = self._browser or TestClient(self.app())
+        return self._browser
+
+    def app(self) -> FastAPI:
+        """Return the pages as she may see them."""
 
         def may_read_dag(dag_id: str) -> None:
             if dag_id not in self.reads:
@@ -52,15 +58,13 @@ class Visitor:
             may_change_dag=may_change_dag,
             can_change_dag=lambda dag_id: dag_id in self.changes,
         )
-        return TestClient(
-            create_app(
-                Surroundings(
-                    access=access,
-                    services=services,
-                    run_id_of=lambda _, run: RunId(run),
-                    schedules=dict,
-                    later=lambda _, errand: errand(self.workshop.services),
-                )
+        return create_app(
+            Surroundings(
+                access=access,
+                services=services,
+                run_id_of=lambda _, run: RunId(run),
+                schedules=dict,
+                later=lambda _, errand: errand(self.workshop.services),
             )
         )
 

@@ -28,7 +28,7 @@ async function act(form, submitter) {
   output.textContent = "…";
   for (const button of buttons) button.disabled = true;
   try {
-    const answer = await fetch(form.action, {
+    const answer = await fetch(submitter?.hasAttribute("formaction") ? submitter.formAction : form.action, {
       method: "POST",
       headers: { "Content-Type": "application/json", "X-Sluice": "1" },
       body: JSON.stringify(said(form, submitter)),
