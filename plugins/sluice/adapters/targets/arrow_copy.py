@@ -93,7 +93,7 @@ def _lines(batch: pa.RecordBatch) -> memoryview:
 
 def _escaped(column: pa.Array) -> pa.Array:
     """Return the values of a column as COPY reads them."""
-    texts = (spelled(column) if pa.types.is_list(column.type) else column).cast(_TEXT)
+    texts = spelled(column).cast(_TEXT)
     # Most columns need none, and bytes are searched faster than values.
     letters = bytes(_letters(texts))
     for letter, escape in _ESCAPES.items():

@@ -208,12 +208,10 @@ select
 from made group by transformer_version order by transformer_version
 
 -- name: first_loaded
--- How many new objects belong to shards of which the target holds nothing.
+-- How many new objects belong to shards of which the target holds nothing. The ledger is read once, however many shards there are.
 with loaded as (select shard, count(*) as objects from compared where outcome = 'created' group by shard)
-select coalesce(sum(l.objects), 0)::bigint as first_loaded from loaded l
-where not exists (
-    select from sluice_ledger.object o where o.sync = %(sync)s and o.shard = l.shard and o.state = 'live'
-)
+select coalesce(sum(objects), 0)::bigint as first_loaded from loaded
+where shard not in (select shard from sluice_ledger.object where sync = %(sync)s and state = 'live')
 
 -- name: live
 -- How many objects the target holds.

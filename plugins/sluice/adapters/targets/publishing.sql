@@ -7,7 +7,7 @@ returning token
 -- name: create_approved
 -- What was approved, and the rows it asks for; both end with the transaction.
 create temporary table approved (
-    key text collate "C" primary key,
+    key text collate "C" not null,
     outcome text not null,
     shard text,
     seq integer,
@@ -33,7 +33,9 @@ create temporary table moved (
 ) on commit drop
 
 -- name: index_approved
--- Finds the rows of one artifact, and lets the planner know how many there are.
+-- Finds single objects and the rows of one artifact, and lets the planner know how many there are. A key that is made at once
+-- costs less than one kept up.
+alter table approved add primary key (key);
 create index on approved (shard, seq);
 analyze approved (key, outcome, shard, seq)
 
