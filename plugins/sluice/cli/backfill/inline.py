@@ -82,9 +82,10 @@ class _Watch:
 
     def look(self) -> None:
         """Show how things stand by what state has of them."""
-        with self._lock:
-            self.rows = Rows(self.services).of(self.plan.asked.look(self.services))
-            self._show(self.services.clock.now())
+        rows, now = Rows(self.services).of(self.plan.asked.look(self.services)), self.services.clock.now()
+        with self._lock:  # not before: to read state is told as an event, too
+            self.rows = rows
+            self._show(now)
 
     def turn_to(self, span: Span) -> None:
         """Let the run of this span be the one at work from now on."""
@@ -98,8 +99,8 @@ class _Watch:
         """Take note of one event; several threads may bring some at a time."""
         name, now = event.get("event"), self.services.clock.now()
         with self._lock:
-            row = self.rows[self._at]
-            if not row.is_at_work:
+            row = self.rows[self._at] if self.rows else None
+            if row is None or not row.is_at_work:
                 return event
             if name in (log_events.SHARDS_PLANNED, log_events.SHARDS_ADOPTED):
                 row = replace(row, shards=int(event["shards"]))
