@@ -103,7 +103,9 @@ def test_keys_around_one_come_in_the_order_of_their_bytes(written: Written) -> N
 
 
 def test_a_publication_is_found_by_its_number_and_by_its_review(written: Written) -> None:
-    """The same one; there is none of another number."""
+    """The same one; there is none of another number, nor one before the first."""
     found = written.ledger.publication(PUBLICATION.id)
     assert found == PUBLICATION == written.ledger.publication_of(ReviewId("r1"))
     assert written.ledger.publication(PublicationId(2)) is None
+    assert written.ledger.publications("hotels", 9) == written.ledger.publications("hotels", 1, PublicationId(2)) == [found]
+    assert written.ledger.publications("hotels", 9, PUBLICATION.id) == written.ledger.publications("flats", 9) == []

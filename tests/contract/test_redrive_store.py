@@ -209,6 +209,8 @@ def test_selected_letters_by_shard_in_the_order_of_their_bytes(stores: Stores, r
     chosen = Redrive(letters=(found[1].id,))
     assert stores.redrives.shards("hotels", chosen) == {PARIS: 1}
     assert [letter.reject.key for letter in stores.letter_desk.selected("hotels", chosen, 9)] == ["b"]
+    newest, *older = stores.letter_desk.selected("hotels", ALL, 9)
+    assert stores.letter_desk.selected("hotels", ALL, 2, before=newest.id) == older[:2]
     assert stores.redrives.shards("hotels", Redrive(cause="type:name")) == {}
     assert (
         stores.redrives.state("hotels", ALL) == stores.redrives.state("hotels", ALL) != stores.redrives.state("hotels", chosen)

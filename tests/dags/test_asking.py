@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from airflow.sdk.definitions.retry_policy import RetryAction
 
-from sluice.airflow_glue.asking import AnswerRefused, AskingStep, TriesOfTheStage, has_tries_left
+from sluice.airflow_glue.asking import AnswerRefused, AskingStep, TriesOfTheStage, _take, has_tries_left
 from sluice.errors import ReviewWaiting
 from sluice.model.lifecycle import Step, Verdict
-from tests.support.nouns import a_review
+from tests.support.nouns import a_decision, a_review
+from tests.unit.flow.workshop import Workshop
 
 REFUSALS = 20
 
@@ -89,3 +90,13 @@ def test_a_refused_answer_is_asked_about_again_at_once() -> None:
     assert decision.retry_delay is not None
     assert decision.retry_delay.total_seconds() == 0
     assert decision.reason == "why so"
+
+
+def test_what_was_decided_in_the_pages_only_lets_the_gate_go_on() -> None:
+    """The answer that does so is none of its own: nothing is said to be void."""
+    workshop = Workshop()
+    run = workshop.begin()
+    review = workshop.services.reviews.save(a_review("r1", run.id), run)
+    decided = workshop.services.reviews.decide(review.id, a_decision(by="ann", via="pages"))
+    place: Any = SimpleNamespace(services=workshop.services, context={"ti": SimpleNamespace()})
+    assert _take(place, review.id, {"chosen_options": ["Approve"]}) == decided

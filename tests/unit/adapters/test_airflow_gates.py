@@ -9,11 +9,14 @@ from structlog.testing import capture_logs
 
 from sluice import log_events
 from sluice.adapters.airflow_gates import AirflowGates
-from sluice.errors import ConnectionInvalid
+from sluice.adapters.airflow_triggers import AirflowTriggers
+from sluice.errors import ConnectionInvalid, IllegalTransition
 from sluice.model.base import ReviewId
-from sluice.model.run import Origin
+from sluice.model.review import Choice
+from sluice.model.run import Mode, Origin, Redrive, RunRequest
 from sluice.ports import ConnectionInfo
 from tests.support.airflow_stub import AirflowStub, asking
+from tests.support.nouns import a_decision
 from tests.unit.flow.workshop import RUN, Workshop
 
 OLDER, NEWER = ReviewId("r1"), ReviewId("r2")
@@ -60,6 +63,31 @@ def test_a_gate_is_rejected_with_the_newer_reviews_name(airflow: AirflowStub) ->
     assert "superseded by review r2" in body["params_input"]["comment"]
     assert body["params_input"]["review_id"] == OLDER
     assert logged == {"event": log_events.GATE_CLOSED, "log_level": "info", "superseded": RUN, "review": NEWER}
+
+
+def test_a_gate_is_let_go_on_with_what_was_decided(airflow: AirflowStub) -> None:
+    """By the same answer, in the name of whoever gave it; what it has been answered meanwhile is told before that."""
+    run = Workshop().admit().model_copy(update={"origin": IN_AIRFLOW})
+    gates = AirflowGates(OneConnection(airflow.info))
+    gates.require_unanswered(run)
+    gates.release(run, OLDER, a_decision(Choice.APPROVE, by="ann", deletes_at_most=39))
+    form = airflow.asked[-1][2]
+    assert (form["chosen_options"], form["params_input"]["deletes_at_most"]) == (["Approve"], 39)
+    assert form["params_input"]["comment"] == "decided by ann in the pages of Sluice: looks right"
+    answered = asking() | {"response_received": True, "chosen_options": ["Reject"]}
+    airflow.answers["GET", f"{PATH}/hitlDetails"] = (200, {"hitl_details": [answered]})
+    with pytest.raises(IllegalTransition, match="has answered 'Reject' already"):
+        gates.require_unanswered(run)
+
+
+def test_airflow_is_asked_for_a_run_with_its_form_filled_in(airflow: AirflowStub) -> None:
+    """Only where something was asked for."""
+    airflow.answers["GET", "/api/v2/dags/sluice_hotels"] = (200, {"is_paused": True})
+    airflow.answers["POST", "/api/v2/dags/sluice_hotels/dagRuns"] = (200, {"dag_run_id": "manual__2"})
+    request = RunRequest(sync="hotels", mode=Mode.REDRIVE, redrives=Redrive(letters=(1, 2)), origin=Origin())
+    asked = AirflowTriggers(OneConnection(airflow.info)).ask(request)
+    assert (asked.dag_run_id, asked.is_paused) == ("manual__2", True)
+    assert airflow.asked[-1][2]["conf"] == {"review": "policy", "mode": "redrive", "letters": [1, 2]}
 
 
 def test_without_a_connection_a_gate_is_left_alone() -> None:

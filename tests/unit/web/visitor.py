@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from fastapi import FastAPI, HTTPException
 from fastapi.testclient import TestClient
@@ -13,17 +13,24 @@ from sluice.ports import Services
 from sluice.web.access import Access
 from sluice.web.app import create_app
 from sluice.web.surroundings import Surroundings
-from tests.unit.flow.workshop import Workshop
 
 DAG = "sluice_hotels"
 OURS = {"X-Sluice": "1", "Sec-Fetch-Site": "same-origin"}
+
+
+class Served(Protocol):
+    """Whatever has stores behind its pages."""
+
+    @property
+    def services(self) -> Services:
+        """Them, and all else."""
 
 
 @dataclass
 class Visitor:
     """Ann, known as `u7`, may read and change everything; what she sets going is done before she hears of it."""
 
-    workshop: Workshop
+    workshop: Served
     id: str = "u7"
     reads: set[str] = field(default_factory=lambda: {DAG})
     changes: set[str] = field(default_factory=lambda: {DAG})
