@@ -15,7 +15,7 @@ class Health(StrEnum):
     FAILING = "failing"
     LATE = "late"
     WAITS = "waits for a person"
-    NEW = "never ran"
+    NEW = "new"
     GOOD = "good"
 
 
@@ -23,7 +23,7 @@ MEANINGS: Final = {
     Health.FAILING: "its newest run that is over failed or was partial",
     Health.LATE: "no run that was begun since the last time but one of its schedule has succeeded",
     Health.WAITS: "a review wants an answer",
-    Health.NEW: "nothing is known of it yet",
+    Health.NEW: "none of its runs has come to an end yet",
     Health.GOOD: "its newest run that is over succeeded",
 }
 """What each word says of a sync."""
@@ -31,11 +31,11 @@ MEANINGS: Final = {
 
 def health(glance: SyncGlance, schedule: Schedule | None, now: datetime) -> Health:
     """Return how the sync is doing; without a schedule it is never late."""
-    if not glance.runs:
-        return Health.NEW
     over = [run for run in glance.runs if run.status in FINAL_RUN_STATUSES and run.status is not RunStatus.CANCELLED]
     if glance.alert is not None or (over and over[0].status is not RunStatus.SUCCEEDED):
         return Health.FAILING
+    if glance.good_at is None and not over:
+        return Health.WAITS if glance.reviews else Health.NEW
     due = schedule.late_since(now) if schedule is not None else None
     known_since = glance.good_at or glance.runs[-1].created_at
     if due is not None and known_since < due:

@@ -8,7 +8,7 @@ from sluice.model.lifecycle import ShardStatus
 from sluice.model.shard import Shard
 from sluice.model.shard_tally import Tally, by_key, by_urgency, tallied
 
-_A_PAGE: Final = 50
+_A_PAGE: Final = 20
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,8 @@ def glance(*statuses: RunStatus, **changes: Any) -> SyncGlance:
     ("seen", "word"),
     [
         (glance(), Health.NEW),
+        (glance(RunStatus.RUNNING), Health.NEW),
+        (glance(RunStatus.WAITING, reviews=1), Health.WAITS),
         (glance(RunStatus.SUCCEEDED, good_at=YESTERDAY), Health.GOOD),
         (glance(RunStatus.RUNNING, RunStatus.SUCCEEDED), Health.GOOD),
         (glance(RunStatus.CANCELLED, RunStatus.SUCCEEDED), Health.GOOD),

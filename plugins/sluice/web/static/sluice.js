@@ -37,6 +37,7 @@ async function act(form, submitter) {
     output.className = answer.ok ? "good" : "bad";
     output.textContent = message;
     if (answer.ok) {
+      refresh().catch(() => {});
       const link = document.createElement("a");
       link.href = next == null ? location.href : new URL(next, root);
       link.textContent = next == null ? "Show the page as it is now" : "See what comes of it";
@@ -149,7 +150,7 @@ class RunView {
     const what = event.subject === "run" ? "run" : `${event.subject} ${event.name}`;
     const facts = Object.entries(event.facts).map(([name, fact]) => `${name} ${fact}`).join(", ");
     const at = `${event.at.slice(0, 19).replace("T", " ")} UTC`;
-    for (const [text, kind, tag] of [[event.seq, "number"], [at, ""], [what, "long", "th"], [event.event, ""],
+    for (const [text, kind, tag] of [[event.seq, "number"], [at, "moment"], [what, "long", "th"], [event.event, ""],
       [event.status, `status ${event.status}`], [facts, "long"]]) {
       const cell = document.createElement(tag ?? "td");
       if (tag) cell.scope = "row";
