@@ -8,6 +8,7 @@ import tempfile
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import psycopg
 import urllib3
 from psycopg import sql
 
-from sluice.adapters.artifacts.s3 import S3ArtifactStore
+from sluice.adapters.s3_client import s3_client
 from sluice.cli.local import keeping, processes
 from sluice.cli.local.postgres import PostgresServer
 from sluice.cli.local.s3 import S3Server
@@ -110,9 +111,14 @@ def s3(folder: Path) -> Iterator[S3Server]:
 
 def new_bucket(server: S3Server, name: str) -> ConnectionInfo:
     """Create a bucket; return the connection to it."""
-    info = server.connection(ARTIFACTS, name)
-    S3ArtifactStore(info).ensure_bucket()
-    return info
+    _client(server).create_bucket(Bucket=name)
+    return server.connection(ARTIFACTS, name)
+
+
+@cache
+def _client(server: S3Server) -> Any:
+    """Return one client for all buckets of a server: to make one takes longer than to make a bucket."""
+    return s3_client(server.connection(ARTIFACTS), attempts=5, connect_seconds=10, read_seconds=60)
 
 
 @contextmanager
