@@ -140,19 +140,28 @@ def test_a_backfill_from_its_plan_to_its_end(backfilling: Backfilling, supplier:
 
 
 def test_what_airflows_own_backfill_cannot_do_is_triggered(backfilling: Backfilling) -> None:
-    """Steps that are no intervals, and what is done once more: a DagRun for each, whose id tells what it is for."""
+    """A step that is no interval gets a DagRun whose id tells what it is for; given up, it is cleared to begin again."""
     acts, work = backfilling.begin(step=2 * DAY)
     assert (acts, work.pending) == (["start"], 1)
-    assert backfilling.standings(work) == [Standing.SUCCEEDED]
-    assert backfilling.begin(step=2 * DAY)[0] == ["leave"]
-    acts, work = backfilling.begin(Reprocess.COMPLETED, step=2 * DAY)
-    assert (acts, backfilling.standings(work)) == (["redo"], [Standing.SUCCEEDED])
+    work.ask_for_more(work.spans())
+    (queued,) = backfilling.backfills.queued()
+    assert queued.id == work.asked.dag_run_stem(work.asked.whole)
+    assert backfilling.begin(step=2 * DAY)[0] == ["follow"]
+
+    backfilling.backfills.give_up(queued.id)
+    acts, work = backfilling.begin(Reprocess.FAILED, step=2 * DAY)
+    assert (acts, work.pending, backfilling.standings(work)) == (["resume"], 1, [Standing.SUCCEEDED])
     (span,) = work.spans()
     assert span.run is not None
-    assert (span.run.force, span.run.window) == (True, Window(start=FIRST, end=FIRST + 2 * DAY))
-    first, again = sorted(run.id for run in backfilling.backfills.dag_runs(work.asked.whole) if run.kind == "manual")
-    assert (first, again) == (work.asked.dag_run_stem(span.window), f"{first}__2")
-    assert backfilling.backfills.queued() == []
+    assert (span.run.mode, span.run.window, span.run.origin.dag_run_id) == (Mode.FULL, work.asked.whole, queued.id)
+
+    acts, work = backfilling.begin(Reprocess.COMPLETED, step=2 * DAY)
+    work.ask_for_more(work.spans())
+    (again,) = backfilling.backfills.queued()
+    assert (acts, again.id) == (["redo"], f"{queued.id}__2")
+    conf = backfilling.airflow.client.get(f"/api/v2/dags/{DAG}/dagRuns/{again.id}").json()["conf"]
+    assert (conf["force"], conf["shards"]) == (True, ["brittany"])
+    backfilling.backfills.give_up(again.id)
 
 
 def test_the_schedule_has_data_intervals_where_a_window_is_used(airflow_home: object) -> None:

@@ -43,7 +43,7 @@ class Row:
     shards: int = 0
     records: int = 0
     rate: float | None = None
-    """Records a second, while it runs."""
+    """Records a second, while they come in."""
     left: timedelta | None = None
     """How long it takes yet, going by the shards that have come in."""
     is_at_work: bool = False
@@ -83,13 +83,14 @@ class Rows:
         shards = shown(self._services.shards.of(worked_by), self._services.progress.of(worked_by))
         done = sum(shard.status in (ShardStatus.SUCCEEDED, ShardStatus.SKIPPED) for shard in shards)
         records, elapsed = sum(shard.records for shard in shards), now - run.created_at
+        comes_in = is_at_work and done < len(shards) and elapsed > timedelta(0)
         row = Row(
             span,
             done=done,
             shards=len(shards),
             records=records,
-            rate=records / elapsed.total_seconds() if is_at_work and records and elapsed.total_seconds() > 0 else None,
-            left=elapsed * (len(shards) - done) / done if is_at_work and 0 < done < len(shards) else None,
+            rate=records / elapsed.total_seconds() if comes_in and records else None,
+            left=elapsed * (len(shards) - done) / done if comes_in and done else None,
         )
         self._kept[run.id] = row
         return row
@@ -152,7 +153,7 @@ def drawn(rows: Sequence[Row]) -> RenderableType:
             spell_span(row.span.window),
             row.standing.value,
             f"{row.done:,} of {row.shards:,}" if row.shards else None,
-            row.records,
+            f"{row.records:,}" if row.shards else None,
             f"{row.rate:,.0f}/s" if row.rate is not None else None,
             spell_left(row.left) if row.left is not None else None,
         ]

@@ -21,7 +21,7 @@ from sluice.cli.output import Output, printable
 from sluice.cli.session import Session
 from sluice.errors import AirflowUnavailable, ConnectionInvalid, NotFound, UsageInvalid
 from sluice.model.airflow_names import dag_id_of
-from sluice.model.backfill import Act, AirflowBackfill, Span
+from sluice.model.backfill import AT_WORK, Act, AirflowBackfill, Span
 from sluice.model.spec import SyncSpec
 from sluice.ports import Services
 
@@ -58,7 +58,10 @@ class Call:
                 asked = asked_again(self.spec, known)
             work = InAirflow(services, airflow, self._over(services, asked), known.max_active if known else self.max_active)
             if known is not None:
-                return self._watch(services, work, known.id) if self.waits else self._end(services, work.spans(), known.id)
+                if self.waits:
+                    return self._watch(services, work, known.id)
+                code = self._end(services, spans := work.spans(), known.id)
+                return ExitCode.DONE if any(span.standing in AT_WORK for span in spans) else code
             return self._begin(services, airflow, work)
 
     def _begin(self, services: Services, airflow: AirflowBackfills, work: InAirflow) -> ExitCode:

@@ -83,13 +83,13 @@ class InAirflow:
         rows, clock = Rows(self.services), self.services.clock
         while True:
             spans = self.spans()
-            asked_now = self._ask_for_more(spans)
+            asked_now = self.ask_for_more(spans)
             board.show(rows.of(spans), clock.now())
             if not asked_now and self._is_over(spans):
                 return spans
             clock.wait(BETWEEN_LOOKS)
 
-    def _ask_for_more(self, spans: Sequence[Span]) -> bool:
+    def ask_for_more(self, spans: Sequence[Span]) -> bool:
         """Ask for as many runs as there is room for beside those at work; return whether there was any."""
         room = self.max_active - sum(self._takes_room(span) for span in spans)
         asked = [self._pending.popleft() for _ in range(min(max(room, 0), len(self._pending)))]
