@@ -65,7 +65,7 @@ class MemoryLetterDesk:
 
 
 def _group(sync: str, cause: Cause, letters: list[DeadLetter], rest: list[DeadLetterLines]) -> DeadLetterGroup:
-    newest = max(letters, key=lambda letter: (letter.last_seen, letter.id), default=None)
+    newest = max(letters, key=lambda letter: letter.id, default=None)
     return DeadLetterGroup(
         sync=sync,
         cause=cause,

@@ -2,7 +2,7 @@
 -- Open letters by cause, those causes first that have most objects.
 with letters as (
     select sync, error, field, count(*) as letters, max(attempts) as attempts, min(first_seen) as first_seen,
-        max(last_seen) as last_seen, (array_agg(message order by last_seen desc, id desc))[1] as sample
+        max(last_seen) as last_seen, max(id) as newest
     from sluice_state.dead_letter
     where status = 'open' and (%(sync)s::text is null or sync = %(sync)s) group by sync, error, field
 ), rest as (
@@ -10,16 +10,22 @@ with letters as (
         min(message) as sample
     from sluice_state.dead_letter_lines, unnest(lines) as span
     where status = 'open' and (%(sync)s::text is null or sync = %(sync)s) group by sync, error, field
+), found as (
+    select sync, error, field, coalesce(max(letters), 0) as letters,
+        coalesce(max(letters), 0) + coalesce(max(objects), 0) as objects, max(attempts) as attempts,
+        min(first_seen) as first_seen, max(last_seen) as last_seen, max(newest) as newest, min(sample) as sample
+    from (
+        select sync, error, field, letters, null::bigint as objects, attempts, first_seen, last_seen, newest, null as sample
+        from letters
+        union all
+        select sync, error, field, null, objects, 1, first_seen, last_seen, null, sample from rest
+    ) as either
+    group by sync, error, field
 )
-select sync, error, field, coalesce(max(letters), 0) as letters, coalesce(max(letters), 0) + coalesce(max(objects), 0) as objects,
-    max(attempts) as attempts, min(first_seen) as first_seen, max(last_seen) as last_seen, (array_agg(sample order by letters nulls last))[1] as sample
-from (
-    select sync, error, field, letters, null::bigint as objects, attempts, first_seen, last_seen, sample from letters
-    union all
-    select sync, error, field, null, objects, 1, first_seen, last_seen, sample from rest
-) as found
-group by sync, error, field
-order by sync, objects desc, error, field
+select found.sync, found.error, found.field, letters, objects, found.attempts, found.first_seen, found.last_seen,
+    coalesce(dead_letter.message, sample) as sample
+from found left join sluice_state.dead_letter on dead_letter.id = newest
+order by found.sync, objects desc, found.error, found.field
 
 -- name: get
 -- One letter, whatever has become of it.
