@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.text import Text
 
 from sluice.cli.backfill.plan import span_document
-from sluice.cli.backfill.spans import spell_span
+from sluice.cli.backfill.spans import spell_runs, spell_span
 from sluice.cli.output import printable, table
 from sluice.model.backfill import AT_WORK, UNSETTLED, Span, Standing
 from sluice.model.lifecycle import ShardStatus
@@ -166,7 +166,7 @@ def summary_of(rows: Sequence[Row]) -> str:
     """Say how many spans stand how, and how many records that is."""
     counts = Counter(row.standing for row in rows)
     told = [f"{counts[standing]:,} {standing}" for standing in _URGENCY if counts[standing]]
-    return f"{len(rows):,} runs: {', '.join(told)}; {sum(row.records for row in rows):,} records"
+    return f"{spell_runs(len(rows))}: {', '.join(told)}; {sum(row.records for row in rows):,} records"
 
 
 def spell_left(time: timedelta) -> str:

@@ -44,8 +44,12 @@ class Call:
         plan = Plan(asked, tuple(asked.look(services)))
         if self._shows_alone(plan) or not self._is_wanted(plan):
             return ExitCode.DONE
-        with Board(self.output.err) as board:
-            spans = work_off(services, plan, board, verbose=self.session.verbose)
+        try:
+            with Board(self.output.err) as board:
+                spans = work_off(services, plan, board, verbose=self.session.verbose)
+        except KeyboardInterrupt:
+            self.output.note("Stopped. The same command with --reprocess failed goes on from the last checkpoint.")
+            return ExitCode.INTERRUPTED
         return self._end(services, spans)
 
     def in_airflow(self, services: Services, asked: Asked | None) -> ExitCode:

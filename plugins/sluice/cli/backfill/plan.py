@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 
 from sluice.adapters.airflow_backfills import asked_for
-from sluice.cli.backfill.spans import spell_span
+from sluice.cli.backfill.spans import spell_runs, spell_span
 from sluice.cli.exits import ExitCode
 from sluice.cli.output import printable, table
 from sluice.model.backfill import AT_WORK, UNSETTLED, Act, DagRunSeen, Reprocess, Span, Standing, covers
@@ -94,7 +94,7 @@ class Plan:
         """Say how many spans there are, and what is done about how many."""
         counts = Counter(span.act(self.asked.reprocess) for span in self.spans)
         told = ", ".join(f"{act.value} {counts[act]:,}" for act in Act if counts[act])
-        return f"{len(self.spans):,} runs: {told}"
+        return f"{spell_runs(len(self.spans))}: {told}"
 
 
 def span_document(span: Span) -> dict[str, Any]:

@@ -52,6 +52,11 @@ def spell_span(window: Window) -> str:
     return f"{_spelled(start)} to {_spelled(end)}"
 
 
+def spell_runs(number: int) -> str:
+    """Return how many runs there are."""
+    return f"{number:,} run{'' if number == 1 else 's'}"
+
+
 def _moment(written: str | None) -> str | None:
     return f"{written}T00:00:00Z" if written is not None and re.fullmatch(r"\d{4}-\d{2}-\d{2}", written) else written
 

@@ -70,7 +70,7 @@ def test_a_live_table_has_what_is_at_work_and_the_total() -> None:
     assert "1 of 2" in shown
     assert "20/s" in shown
     assert "21 runs: 1 running, 20 succeeded; 1,200 records, 20 records/s, about 1m 00s left" in shown
-    assert summary_of([at_work]) == "1 runs: 1 running; 1,200 records"
+    assert summary_of([at_work]) == "1 run: 1 running; 1,200 records"
 
 
 def test_time_left_is_told_roughly() -> None:
