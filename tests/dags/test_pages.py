@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 from fastapi.testclient import TestClient
 
+from sluice.airflow_glue.run_ids import run_id_of
 from sluice.cli.local.postgres import PostgresServer
 from sluice.cli.local.s3 import S3Server
 from tests.dags.conftest import define
@@ -13,6 +14,7 @@ from tests.dags.driving import DrivenAirflow, token
 from tests.support.servers import Supplier, new_bucket, throw_away_database
 
 DAG = "sluice_hotels"
+OURS = {"X-Sluice": "1", "Sec-Fetch-Site": "same-origin"}
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +56,10 @@ def stranger(airflow_session: DrivenAirflow) -> Iterator[TestClient]:
         "",
         "style.css",
         "sluice.js",
+        f"dags/{DAG}",
         f"dags/{DAG}/dagRuns/x",
         f"dags/{DAG}/runs/x",
+        f"dags/{DAG}/runs/x/events",
         f"dags/{DAG}/reviews/x",
         f"dags/{DAG}/reviews/x/packet",
         "docs",
@@ -102,21 +106,38 @@ def test_the_review(airflow: DrivenAirflow, parked: str) -> None:
     assert packet.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
 
 
-def test_the_runs(airflow: DrivenAirflow, parked: str) -> None:
-    """The list of runs shows those of the DAGs that the user may read."""
+def test_the_syncs(airflow: DrivenAirflow, parked: str) -> None:
+    """All syncs at a glance, with what Airflow knows of their schedules; one of them with its runs."""
     page = airflow.client.get("/sluice/")
     assert page.status_code == 200
-    assert "waiting" in page.text
-    assert airflow.client.get("/sluice/?sync=another").text.count("<tr>") == 0
+    assert f'href="./dags/{DAG}"' in page.text
+    sync = airflow.client.get(f"/sluice/dags/{DAG}")
+    assert sync.status_code == 200
+    assert "waiting" in sync.text
+    assert "<code>@daily</code>" in sync.text or "<code>0 0 * * *</code>" in sync.text
+
+
+def test_what_happens_to_a_run_is_streamed(airflow: DrivenAirflow, session_supplier: Supplier) -> None:
+    """A run that is over is told of to its end, as it is: neither packed, nor kept back, nor cached."""
+    session_supplier.control(garbage="html")
+    run = airflow.trigger(DAG, shards=["tokyo"])
+    airflow.drive(DAG, run)
+    session_supplier.reset()
+    events = airflow.client.get(f"/sluice/dags/{DAG}/runs/{run_id_of(DAG, run)}/events", headers={"Accept-Encoding": "gzip"})
+    assert events.headers["content-type"] == "text/event-stream; charset=utf-8"
+    assert "content-encoding" not in events.headers
+    numbers = [int(number) for number in re.findall(r"^id: (\d+)$", events.text, re.MULTILINE)]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert events.text.endswith("event: rest\ndata: {}\n\n")
 
 
 def test_a_run_is_shown_under_its_own_dag_only(airflow: DrivenAirflow, parked: str) -> None:
     """Permission for one DAG shows nothing of another's runs."""
     tab = airflow.client.get(f"/sluice/dags/{DAG}/dagRuns/{parked}")
-    run = re.search(r"<code>([^<]+)</code>", tab.text)
-    assert run is not None
-    assert airflow.client.get(f"/sluice/dags/{DAG}/runs/{run[1]}").status_code == 200
-    assert airflow.client.get(f"/sluice/dags/sluice_grouped/runs/{run[1]}").status_code == 404
+    assert tab.status_code == 200
+    run = run_id_of(DAG, parked)
+    assert airflow.client.get(f"/sluice/dags/{DAG}/runs/{run}").status_code == 200
+    assert airflow.client.get(f"/sluice/dags/sluice_grouped/runs/{run}").status_code == 404
 
 
 def test_what_is_not_there_is_said_plainly(airflow: DrivenAirflow) -> None:
@@ -127,7 +148,9 @@ def test_what_is_not_there_is_said_plainly(airflow: DrivenAirflow) -> None:
     assert "&lt;script&gt;" in page.text
 
 
-@pytest.mark.parametrize("path", ["?sync=%00", f"dags/{DAG}/runs/%00", f"dags/{DAG}/reviews/%00", f"dags/{DAG}/dagRuns/%00"])
+@pytest.mark.parametrize(
+    "path", [f"dags/{DAG}?before=%00", f"dags/{DAG}/runs/%00", f"dags/{DAG}/reviews/%00", f"dags/{DAG}/dagRuns/%00"]
+)
 def test_what_cannot_be_a_name_is_refused(airflow: DrivenAirflow, path: str) -> None:
     """A character that Postgres takes in no text makes no error of ours."""
     assert airflow.client.get(f"/sluice/{path}").status_code == 404
@@ -160,15 +183,46 @@ def test_airflow_lists_the_pages(airflow: DrivenAirflow) -> None:
     """Navigation and DAG runs carry an entry whose address is relative, so that it works behind a path prefix."""
     plugins = airflow.client.get("/api/v2/plugins").json()["plugins"]
     views = next(plugin for plugin in plugins if plugin["name"] == "sluice")["external_views"]
-    assert {view["destination"] for view in views} == {"nav", "dag_run"}
+    assert {view["destination"] for view in views} == {"nav", "dag", "dag_run"}
     assert not any(view["href"].startswith("/") for view in views)
 
 
-def test_a_viewer_may_look(airflow: DrivenAirflow, parked: str) -> None:
-    """Whoever may read DAG runs in Airflow may read ours."""
+def test_a_viewer_may_look_and_touch_nothing(airflow: DrivenAirflow, parked: str) -> None:
+    """Whoever may read DAG runs in Airflow may read ours; the page offers nothing, and what is sent all the same is refused."""
     from airflow.api_fastapi.app import get_auth_manager
     from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
 
     viewer = token(get_auth_manager(), SimpleAuthManagerUser(username="vic", role="viewer"))
-    page = airflow.client.get(f"/sluice/dags/{DAG}/dagRuns/{parked}", headers={"Authorization": f"Bearer {viewer}"})
+    login = {"Authorization": f"Bearer {viewer}"}
+    page = airflow.client.get(f"/sluice/dags/{DAG}/dagRuns/{parked}", headers=login)
     assert page.status_code == 200
+    assert "<form" not in page.text
+    cancel = f"/sluice/dags/{DAG}/runs/{run_id_of(DAG, parked)}/cancel"
+    assert airflow.client.post(cancel, json={"reason": "x"}, headers={**OURS, **login}).status_code == 403
+
+
+def test_a_stranger_changes_nothing(parked: str, stranger: TestClient) -> None:
+    """Not without a login, whatever else is as it should be."""
+    cancel = f"/sluice/dags/{DAG}/runs/{run_id_of(DAG, parked)}/cancel"
+    assert stranger.post(cancel, json={"reason": "x"}, headers=OURS).status_code == 401
+
+
+@pytest.mark.parametrize("headers", [{}, {"X-Sluice": "1"}, {"X-Sluice": "1", "Sec-Fetch-Site": "cross-site"}])
+def test_a_request_of_another_site_changes_nothing(airflow: DrivenAirflow, parked: str, headers: dict[str, str]) -> None:
+    """However it is logged in: a browser sends its cookie along for anybody."""
+    cancel = f"/sluice/dags/{DAG}/runs/{run_id_of(DAG, parked)}/cancel"
+    assert airflow.client.post(cancel, json={"reason": "x"}, headers=headers).status_code == 403
+
+
+def test_who_may_change_the_dag_cancels_a_run(airflow: DrivenAirflow, session_supplier: Supplier) -> None:
+    """By the page's own request, under the name Airflow has for the user."""
+    run = airflow.trigger(DAG, review="always", force=True)
+    airflow.drive(DAG, run)
+    page = f"/sluice/dags/{DAG}/runs/{run_id_of(DAG, run)}"
+    assert "Cancel the run" in airflow.client.get(page).text
+    done = airflow.client.post(f"{page}/cancel", json={"reason": "not today"}, headers=OURS)
+    assert done.status_code == 200, done.text
+    assert done.json()["message"].startswith("The run is cancelled.")
+    after = airflow.client.get(page).text
+    assert "not today" in after
+    assert "cancel-run" in after

@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Protocol
 
 from fastapi import FastAPI, HTTPException
 from fastapi.testclient import TestClient
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sluice.model.base import RunId
 from sluice.ports import Services
@@ -34,46 +37,19 @@ class Visitor:
     id: str = "u7"
     reads: set[str] = field(default_factory=lambda: {DAG})
     changes: set[str] = field(default_factory=lambda: {DAG})
-    _browser: TestClient | None = field(default=None, repr=False)
 
     def client(self) -> TestClient:
-        """Return her browser, always the same one: to make the pages takes longer than to look at one."""
-        self._browser = self._browser or TestClient(self.app())
-        return self._browser
+        """Return her browser."""
+        return TestClient(self.app())
 
-    def app(self) -> FastAPI:
-        """Return the pages as she may see them."""
+    def app(self) -> ASGIApp:
+        """Return the pages as she may see them. They are made once for all visitors: that takes longer than to look at one."""
 
-        def may_read_dag(dag_id: str) -> None:
-            if dag_id not in self.reads:
-                raise HTTPException(403, "not yours to read")
+        async def as_she_sees_them(scope: Scope, receive: Receive, send: Send) -> None:
+            _VISITOR.set(self)
+            await _pages()(scope, receive, send)
 
-        def may_change_dag(dag_id: str) -> None:
-            if dag_id not in self.changes:
-                raise HTTPException(403, "not yours to change")
-
-        @contextmanager
-        def services() -> Iterator[Services]:
-            yield self.workshop.services
-
-        access = Access(
-            authenticated=lambda: None,
-            user=lambda: "Ann",
-            user_id=lambda: self.id,
-            readable_dags=lambda: self.reads,
-            may_read_dag=may_read_dag,
-            may_change_dag=may_change_dag,
-            can_change_dag=lambda dag_id: dag_id in self.changes,
-        )
-        return create_app(
-            Surroundings(
-                access=access,
-                services=services,
-                run_id_of=lambda _, run: RunId(run),
-                schedules=dict,
-                later=lambda _, errand: errand(self.workshop.services),
-            )
-        )
+        return as_she_sees_them
 
     def get(self, path: str, dag: str = DAG, **query: Any) -> Any:
         """Return a page of a DAG."""
@@ -82,3 +58,43 @@ class Visitor:
     def post(self, path: str, form: Any, dag: str = DAG, headers: Any = OURS) -> Any:
         """Send a form of a DAG's page."""
         return self.client().post(f"/dags/{dag}/{path}", json=form, headers=headers)
+
+
+_VISITOR: ContextVar[Visitor] = ContextVar("visitor")
+"""Whoever asks."""
+
+
+@cache
+def _pages() -> FastAPI:
+    """Return the pages, for whoever asks."""
+
+    def may_read_dag(dag_id: str) -> None:
+        if dag_id not in _VISITOR.get().reads:
+            raise HTTPException(403, "not yours to read")
+
+    def may_change_dag(dag_id: str) -> None:
+        if dag_id not in _VISITOR.get().changes:
+            raise HTTPException(403, "not yours to change")
+
+    @contextmanager
+    def services() -> Iterator[Services]:
+        yield _VISITOR.get().workshop.services
+
+    access = Access(
+        authenticated=lambda: None,
+        user=lambda: "Ann",
+        user_id=lambda: _VISITOR.get().id,
+        readable_dags=lambda: _VISITOR.get().reads,
+        may_read_dag=may_read_dag,
+        may_change_dag=may_change_dag,
+        can_change_dag=lambda dag_id: dag_id in _VISITOR.get().changes,
+    )
+    return create_app(
+        Surroundings(
+            access=access,
+            services=services,
+            run_id_of=lambda _, run: RunId(run),
+            schedules=dict,
+            later=lambda _, errand: errand(_VISITOR.get().workshop.services),
+        )
+    )
