@@ -6,6 +6,7 @@ from typing import BinaryIO, Final
 
 import psycopg
 import pyarrow as pa
+import pyarrow.compute as pc
 from psycopg import sql
 from psycopg.rows import DictRow
 
@@ -14,6 +15,7 @@ from sluice.adapters.targets.arrow_copy import copy_in, copy_to_parquet, hex_col
 from sluice.adapters.targets.expecting import PostgresExpecting
 from sluice.adapters.targets.inspecting import PostgresInspecting
 from sluice.adapters.targets.table import TargetTable
+from sluice.mapping.arrow import text_scalar
 from sluice.model import rows
 from sluice.model.base import ObjectKey, ShardKey
 from sluice.model.evidence import VersionCount
@@ -21,6 +23,10 @@ from sluice.model.ledger import Outcome
 from sluice.ports import DiffCounts, DiffScope
 
 _SQL: Final = Queries(__package__, "diffing.sql")
+
+_NOT_DELETED: Final = pa.scalar(False, pa.bool_())
+_ONE: Final = pa.scalar(1, pa.int32())
+_BEFORE_FIRST: Final = pa.scalar(-1, pa.int32())
 
 DIFF_SCHEMA: Final = pa.schema(
     [
@@ -63,15 +69,15 @@ class PostgresDiffing:
             sql.Identifier("staged"),
             pa.table(
                 {
-                    "shard": pa.repeat(shard, count),
-                    "seq": pa.repeat(seq, count),
-                    "position": pa.array(range(count), pa.int32()),
+                    "shard": pa.repeat(text_scalar(shard), count),
+                    "seq": pa.repeat(pa.scalar(seq, pa.int32()), count),
+                    "position": _places(count),
                     "key": table[rows.KEY],
                     "version": table[rows.VERSION],
                     "raw_hash": hex_column(table[rows.RAW_HASH]),
                     "row_hash": hex_column(table[rows.ROW_HASH]),
                     "mapped": table[rows.MAPPED],
-                    "deleted": table[rows.DELETED] if rows.DELETED in table.column_names else pa.repeat(False, count),
+                    "deleted": table[rows.DELETED] if rows.DELETED in table.column_names else pa.repeat(_NOT_DELETED, count),
                 }
             ),
         )
@@ -151,3 +157,8 @@ class PostgresDiffing:
     def _number(self, query: str) -> int:
         row = self._cursor.execute(_SQL[query], {"sync": self._sync}).fetchone()
         return int(row[query]) if row else 0
+
+
+def _places(count: int) -> pa.Array:
+    """Return 0, 1, 2, and so on, counted by Arrow: what Python counts is taken over one by one."""
+    return pc.cumulative_sum(pa.repeat(_ONE, count), start=_BEFORE_FIRST)
