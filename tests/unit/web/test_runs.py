@@ -171,3 +171,11 @@ def test_an_old_browser_of_ours_is_let_in(visitor: Visitor) -> None:
     headers = {"X-Sluice": "1", "Origin": "http://testserver"}
     assert visitor.post(f"runs/{RUN}/cancel", {"reason": "x"}, headers=headers).status_code == 200
     assert [entry.act for entry in visitor.workshop.memory.audit] == [Act.CANCEL_RUN]
+
+
+def test_a_run_of_another_s_dag_has_no_page(visitor: Visitor) -> None:
+    """Airflow shows the tab on every DAG run there is: on those of others it says that they are none of ours."""
+    visitor.reads = {"etl"}
+    answer = visitor.client().get("/dags/etl/dagRuns/manual")
+    assert answer.status_code == 404
+    assert "etl is no DAG of Sluice" in answer.text

@@ -12,7 +12,7 @@ from sluice.model.progress import shown
 from sluice.web import run_acts
 from sluice.web.live import Live
 from sluice.web.pages import Pages
-from sluice.web.reading import review_facts, run_of
+from sluice.web.reading import review_facts, run_of, sync_named
 from sluice.web.shard_list import shard_list
 from sluice.web.surroundings import Surroundings
 from sluice.web.writing import Done, writes
@@ -81,6 +81,7 @@ def router(around: Surroundings, pages: Pages) -> APIRouter:
 
 def _shown(around: Surroundings, dag_id: str, run_id: RunId, rows: Rows) -> dict[str, Any]:
     """Return what the page of a run shows. Its events come first: what happens meanwhile is told by the stream behind them."""
+    sync_named(dag_id)
     with around.services() as services:
         run = run_of(services, dag_id, run_id)
         events = services.events.newest(run.id, _EVENTS_SHOWN)
