@@ -8,10 +8,10 @@ import pytest
 from sluice.errors import CalledOff, Fenced, FlightTaken, IllegalTransition, NotFound, StoppedByHand
 from sluice.model.artifact import ArtifactKind
 from sluice.model.audit import Act, Actor
-from sluice.model.base import RunId, ShardKey
+from sluice.model.base import PublicationId, RunId, ShardKey
 from sluice.model.lifecycle import RunEvent, RunStatus, ShardStatus, Step, Verdict
 from sluice.model.review import Choice
-from sluice.model.run import Failure, Origin
+from sluice.model.run import Failure, Mode, Origin, Redrive
 from sluice.model.shard import Shard
 from tests.contract.conftest import Stores
 from tests.support.nouns import MINUTE, POLICY, a_decision, a_pointer, a_review, a_run, plans
@@ -252,3 +252,24 @@ def test_policy_is_in_the_trail_too(bench: Bench) -> None:
     stores.reviews.save(a_review("r2", verdict=Verdict.AUTO_APPROVED, reasons=()), bench.run)
     told = [(entry.by.name, entry.subject, entry.facts["verdict"]) for entry in stores.audit.of(None, RUN, 10)]
     assert sorted(told) == [("policy", "r1", "superseded"), ("policy", "r2", "auto-approved")]
+
+
+def test_whoever_asks_for_what_does_not_rest_on_others_is_in_the_trail(bench: Bench) -> None:
+    """A forced run, a rollback, a redrive; once, however often it is admitted. An ordinary run is nobody's act."""
+    stores = bench.stores
+    asked = {
+        "forced": {"force": True},
+        "back": {"mode": Mode.ROLLBACK, "undoes": PublicationId(7)},
+        "again": {"mode": Mode.REDRIVE, "redrives": Redrive(cause="type:rooms")},
+        "plain": {},
+    }
+    for name, changes in asked.items():
+        for _ in range(2):
+            stores.runs.open(a_run(name, request_key=name, **changes), POLICY, ADA)
+    found = stores.audit.of("hotels", None, 10)[::-1]
+    assert [(entry.act, entry.run, entry.subject) for entry in found] == [
+        (Act.FORCE_RUN, "forced", None),
+        (Act.ROLL_BACK, "back", "7"),
+        (Act.REDRIVE, "again", None),
+    ]
+    assert (found[2].facts["cause"], {entry.by for entry in found}) == ("type:rooms", {ADA})

@@ -6,6 +6,7 @@ import pytest
 
 from sluice.errors import Fenced, NotFound
 from sluice.model.artifact import ArtifactKind
+from sluice.model.audit import Act
 from sluice.model.base import ObjectKey, ShardKey
 from sluice.model.lifecycle import Step
 from sluice.model.reject import Cause, Counted, DeadLetterStatus, RawAddress, Reject, Seen
@@ -165,6 +166,8 @@ def test_what_was_discarded_stays_so_with_the_same_bytes(stores: Stores, run: Ru
     """Who gave it up, why, and how often it has come since is kept; other bytes open a letter."""
     stores.dead_letters.record(run, paris, [hashed("h1"), hashed(None, 1, "b")], "rejects-0")
     assert stores.letter_desk.discard("hotels", ALL, an_actor("closed for good")) == 2
+    (told,) = stores.audit.of("hotels", None, 10)
+    assert (told.act, told.by, told.facts["objects"]) == (Act.DISCARD, an_actor("closed for good"), 2)
     again = later(stores)
     shard = claimed(stores, again)
     stores.dead_letters.record(again, shard, [hashed("h1", 5), hashed(None, 6, "b")], "rejects-1")

@@ -106,7 +106,7 @@ ASKED: dict[str, Asked] = {
     "PostgresGarbageStore.sweep_session": Asked((), NOTHING.session),
     "PostgresGarbageStore.syncs": Asked((), []),
     "PostgresPointerStore.add": Asked((a_pointer(),), NotFound),
-    "PostgresLetterDesk.discard": Asked(("hotels", Redrive(), "ada", "nobody sells them"), 0),
+    "PostgresLetterDesk.discard": Asked(("hotels", Redrive(), ADA), 0),
     "PostgresLetterDesk.get": Asked((1,), NotFound),
     "PostgresLetterDesk.groups": Asked((None,), []),
     "PostgresLetterDesk.of_object": Asked(("hotels", ObjectKey("h1"), 9), []),
