@@ -10,6 +10,7 @@ from sluice.model.shard import Shard
 
 _SHOWN: Final = 50
 """So many shards are a table; of more, so many are shown."""
+_NUMBERS: Final = re.compile(r"([0-9]+)")
 _URGENCY: Final = (ShardStatus.FAILED, ShardStatus.RUNNING, ShardStatus.PENDING, ShardStatus.SKIPPED, ShardStatus.SUCCEEDED)
 
 
@@ -44,15 +45,16 @@ def by_key(shards: Iterable[Shard]) -> list[Shard]:
 
 
 def by_urgency(shards: Iterable[Shard]) -> list[Shard]:
-    """Return the shards, those first that are not done; by key otherwise."""
-    return sorted(shards, key=lambda shard: (_URGENCY.index(shard.status), _parts(shard.key)))
+    """Return the shards, those first that are not done; among those of a status their order stays."""
+    return sorted(shards, key=lambda shard: _URGENCY.index(shard.status))
 
 
 def worth_showing(shards: Sequence[Shard]) -> list[Shard]:
     """Return the shards to show, by key; of many, those first that are not done."""
-    return by_key(shards) if len(shards) <= _SHOWN else by_urgency(shards)[:_SHOWN]
+    ordered = by_key(shards)
+    return ordered if len(shards) <= _SHOWN else by_urgency(ordered)[:_SHOWN]
 
 
 def _parts(key: str) -> list[str | int]:
     """Return the texts and numbers of a key, by turns, so that two keys always compare."""
-    return [int(part) if place % 2 else part for place, part in enumerate(re.split(r"([0-9]+)", key))]
+    return [int(part) if place % 2 else part for place, part in enumerate(_NUMBERS.split(key))]

@@ -30,8 +30,9 @@ class ShardList:
 
 def shard_list(shards: Sequence[Shard], status: ShardStatus | None, page: int) -> ShardList:
     """Lay out the shards; a page behind the last one is the last one."""
-    found = by_urgency(shards) if status is None else by_key(shard for shard in shards if shard.status is status)
+    strip = by_key(shards)
+    found = by_urgency(strip) if status is None else [shard for shard in strip if shard.status is status]
     pages = max(1, -(-len(found) // _A_PAGE))
     page = min(page, pages)
     rows = found[(page - 1) * _A_PAGE : page * _A_PAGE]
-    return ShardList(by_key(shards), tallied(shards), rows, status, page, pages, len(found))
+    return ShardList(strip, tallied(shards), rows, status, page, pages, len(found))
