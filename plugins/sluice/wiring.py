@@ -6,8 +6,8 @@ from functools import cache
 
 from sluice.adapters import postgres
 from sluice.adapters.airflow_gates import AirflowGates
-from sluice.adapters.airflow_triggers import AirflowTriggers
 from sluice.adapters.airflow_runs import AirflowDagRuns
+from sluice.adapters.airflow_triggers import AirflowTriggers
 from sluice.adapters.artifacts import s3
 from sluice.adapters.artifacts.cache import LocalCache
 from sluice.adapters.artifacts.cached import CachedArtifactStore
@@ -171,7 +171,7 @@ def open_services(
             webhook=webhook,
             alerts=PostgresAlertStore(task_state),
             gates=AirflowGates(connections),
-            triggers=AirflowTriggers(connections),
             dag_runs=AirflowDagRuns(connections),
+            triggers=AirflowTriggers(connections),
             airflow_url=airflow_url,
         )

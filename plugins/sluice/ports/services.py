@@ -65,7 +65,7 @@ class Services:
     webhook: Callable[[WebhookSpec, StagePolicy], Webhook]
     alerts: AlertStore
     gates: Gates
-    triggers: Triggers
     dag_runs: DagRuns
+    triggers: Triggers
     airflow_url: str | None = None
     """Where people reach this Airflow; None: that is not known here."""

@@ -30,8 +30,8 @@ from tests.unit.fakes.call_store import MemoryCallStore
 from tests.unit.fakes.chunk_codec import PlainChunkCodec
 from tests.unit.fakes.dag_runs import MemoryDagRuns
 from tests.unit.fakes.dead_letter_store import MemoryDeadLetterStore
-from tests.unit.fakes.garbage_store import MemoryGarbageStore
 from tests.unit.fakes.event_reader import MemoryEventReader
+from tests.unit.fakes.garbage_store import MemoryGarbageStore
 from tests.unit.fakes.gates import MemoryGates
 from tests.unit.fakes.ledger import MemoryLedger
 from tests.unit.fakes.letter_desk import MemoryLetterDesk
@@ -105,8 +105,8 @@ class Workshop:
     target: MemoryTarget | None = None
     webhooks: dict[str, Webhook] = field(default_factory=dict)
     gates: MemoryGates = field(default_factory=MemoryGates)
-    triggers: MemoryTriggers = field(default_factory=MemoryTriggers)
     dag_runs: MemoryDagRuns = field(default_factory=MemoryDagRuns)
+    triggers: MemoryTriggers = field(default_factory=MemoryTriggers)
     function: TeamFunction | None = None
     suite: Suite = field(default_factory=lambda: Suite(expectations=(SuiteExpectation(type="expect_anything"),)))
 
@@ -148,8 +148,8 @@ class Workshop:
             webhook=lambda hook, _policy: self.webhooks[hook.name],
             alerts=MemoryAlertStore(self.memory),
             gates=self.gates,
-            triggers=self.triggers,
             dag_runs=self.dag_runs,
+            triggers=self.triggers,
         )
 
     def supply(self, *answers: Page | SluiceError) -> ListedSource:
