@@ -64,12 +64,15 @@ def decided(around: Surroundings, services: Services, review: Review, answer: An
         deletes_at_most=answer.deletes_at_most if answer.choice is Choice.APPROVE else None,
         at=services.clock.now(),
     )
-    if review.verdict in WAITING_VERDICTS and run.origin.is_airflow:
+    is_new = review.verdict in WAITING_VERDICTS
+    if is_new and run.origin.is_airflow:
         services.gates.require_unanswered(run)
-    elif review.verdict not in WAITING_VERDICTS and not _is_given(review, decision):
+    elif not is_new and not _is_given(review, decision):
         raise IllegalTransition(no_longer_waits(review, _successor(services, review)))
     kept = decide(services, review.id, decision, person.id)
-    return Done(message=_set_going(around, services, run, kept), next=f"dags/{dag_id_of(run.sync)}/runs/{run.id}")
+    return Done(
+        message=_set_going(around, services, run, kept, is_new=is_new), next=f"dags/{dag_id_of(run.sync)}/runs/{run.id}"
+    )
 
 
 def _is_given(review: Review, decision: Decision) -> bool:
@@ -83,7 +86,7 @@ def _successor(services: Services, review: Review) -> Review | None:
         return None
 
 
-def _set_going(around: Surroundings, services: Services, run: Run, review: Review) -> str:
+def _set_going(around: Surroundings, services: Services, run: Run, review: Review, *, is_new: bool) -> str:
     """Let the run go on, and say how: here, or in Airflow, whose gate waits no longer than until it learns of the decision."""
     said = _SAID[review.decision.choice] if review.decision is not None else "Decided."
     if not run.origin.is_airflow:
@@ -93,6 +96,8 @@ def _set_going(around: Surroundings, services: Services, run: Run, review: Revie
         if review.decision is not None:
             services.gates.release(run, review.id, review.decision)
     except SluiceError as error:
+        if not is_new and isinstance(error, NotFound | IllegalTransition):
+            return f"{said} It had been before: its gate in Airflow asks no more."
         log.warning(log_events.GATE_LEFT_OPEN, run=run.id, review=review.id, message=error.message)
         return f"{said} That stands, but its gate in Airflow could not be told: {error.message}. Say it again to try again."
     log.info(log_events.GATE_RELEASED, run=run.id, review=review.id)

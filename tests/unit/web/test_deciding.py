@@ -83,6 +83,8 @@ def test_a_gate_that_could_not_be_told_is_told_by_the_same_answer_again() -> Non
     assert (refused.status_code, "by Ann" in refused.json()["message"]) == (409, True)
     assert ann.post(f"reviews/{review.id}", {"choice": "approve"}).status_code == 200
     assert workshop.gates.released == [(review.run, review.id, Choice.APPROVE)]
+    workshop.gates.trouble_at_release = NotFound("the gate asks for no answer now")
+    assert "It had been before" in ann.post(f"reviews/{review.id}", {"choice": "approve"}).json()["message"]
 
 
 def test_approvers_are_known_by_their_ids() -> None:

@@ -72,3 +72,5 @@ comment on column sluice_state.incident.runs is 'How many runs in a row had fail
 comment on column sluice_state.incident.run is 'The run that let it reach that level, by name.';
 comment on column sluice_state.incident.began_at is 'When somebody was told of it first.';
 comment on column sluice_state.incident.ended_at is 'When a run succeeded; null: the sync still keeps failing.';
+
+comment on column sluice_state.decision.via is 'The way it came: airflow, pages, cli or policy.';
