@@ -91,6 +91,12 @@ function nowAndThen(milliseconds, work) {
   };
 }
 
+/** Return a time in its largest unit, as the server has it. */
+function lasting(seconds) {
+  for (const [unit, size] of [["h", 3600], ["m", 60]]) if (seconds >= size) return `${Math.floor(seconds / size)}${unit}`;
+  return `${Math.floor(seconds)}s`;
+}
+
 const number = new Intl.NumberFormat("en");
 const EVENTS_SHOWN = 30;
 const RATE_OVER = 60_000;
@@ -172,8 +178,11 @@ class RunView {
     this.figure("records", number.format(run.records));
     this.figure("pages", number.format(run.pages));
     if (run.expected !== null) this.figure("expected", number.format(run.expected));
-    if (rate !== null) this.figure("rate", number.format(Math.round(rate)));
-    if (left !== null) this.figure("left", left < 90 ? `${Math.round(left)} s` : left < 5400 ? `${Math.round(left / 60)} min` : `${Math.round(left / 3600)} h`);
+    if (rate !== null || run.status !== "running") { // until it is known here, the page's own word counts
+      const isAtWork = run.status === "running";
+      this.figure("rate", isAtWork ? number.format(Math.round(rate)) : null);
+      this.figure("left", isAtWork && left !== null ? lasting(left) : null);
+    }
     const statuses = Object.entries(run.shards);
     for (const [status, shards] of statuses) {
       const tally = document.querySelector(`[data-tally="${status}"]`);
@@ -187,11 +196,12 @@ class RunView {
     this.announce(run, told);
   }
 
+  /** Show a figure, with the words around it; null: nobody can tell. */
   figure(name, text) {
     const place = document.querySelector(`[data-figure="${name}"]`);
     if (!place) return;
-    if (place.textContent !== text) place.textContent = text;
-    place.parentElement.hidden = false;
+    if (place.parentElement.id !== "standing") place.parentElement.hidden = text === null;
+    if (text !== null && place.textContent !== text) place.textContent = text;
   }
 
   /** Let screen readers say what is new, and not each record. */
