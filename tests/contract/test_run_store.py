@@ -287,3 +287,21 @@ def test_the_runs_that_asked_for_what_lies_within_a_span(stores: Stores) -> None
     stores.runs.open(a_run("unbounded", request_key="unbounded", mode=Mode.FULL), POLICY)
     assert [run.id for run in stores.runs.asked_within("hotels", within, [Mode.FULL])] == ["run-2", "run-1", "run-0"]
     assert [run.id for run in stores.runs.asked_within("hotels", within, [Mode.REPLAY])] == ["replay"]
+
+
+def test_recent_runs_are_had_a_page_at_a_time(stores: Stores) -> None:
+    """Those admitted before one, the newest first; before the oldest there is none."""
+    for number in range(4):
+        stores.runs.open(a_run(f"run-{number}", request_key=str(number)), POLICY)
+    assert [run.id for run in stores.runs.recent("hotels", [], 2, RunId("run-2"))] == ["run-1", "run-0"]
+    assert stores.runs.recent(None, [], 2, RunId("run-0")) == []
+
+
+def test_who_follows_a_run_is_known_at_it(stores: Stores) -> None:
+    """The newest first; who works itself is none of them."""
+    stores.runs.open(a_run("owner"), POLICY)
+    for name in ("first", "second"):
+        assert stores.runs.open(a_run(name), POLICY).follows == "owner"
+    stores.runs.open(a_run("other", request_key="other"), POLICY)
+    assert [run.id for run in stores.runs.followed_by(RunId("owner"), 9)] == ["second", "first"]
+    assert stores.runs.followed_by(RunId("second"), 9) == []
