@@ -1,7 +1,7 @@
 # What a developer types. Everything is built from constraints.txt, where each version is pinned by hash.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up test celery chaos check bench lock clean
+.PHONY: help demo up test celery chaos check docs bench lock clean
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 unexport PYTHONDONTWRITEBYTECODE VIRTUAL_ENV
@@ -36,7 +36,7 @@ chaos: $(READY) ## kill, pause, cut off and fill up whatever a run depends on, w
 	@CHAOS=full $(BIN)/pytest tests/chaos tests/distributed $(ARGS)
 	@$(BIN)/pytest -m long $(ARGS)
 
-check: $(READY) ## linters, types, import floors, size and leftovers
+check: $(READY) ## linters, types, import floors, size, leftovers and the docs
 	@$(BIN)/ruff check $(wildcard $(SOURCES))
 	@$(BIN)/ruff format --check $(wildcard $(SOURCES))
 	@$(BIN)/mypy
@@ -44,6 +44,11 @@ check: $(READY) ## linters, types, import floors, size and leftovers
 	@git ls-files -z '*.py' | xargs -0 wc -l | awk '$$2 != "total" && $$1 > 400 {print "more than 400 lines: " $$2; bad = 1} END {exit bad}'
 	@! git grep -nE 'python[h]osted|py[p]i\.org|registry\.n[p]mjs|deb\.debi[a]n' || { echo 'above: addresses of registries; name the package alone'; exit 1; }
 	@! git grep -nE '(^|[^A-Za-z0-9_.])/(home|work|Users)/[A-Za-z]' || { echo 'above: paths of one machine'; exit 1; }
+	@said=$$($(BIN)/mkdocs build --strict --site-dir .mkdocs_check 2>&1) || { echo "$$said"; exit 1; }
+
+docs: $(READY) ## write what of the docs comes from the code, and build all of them as a site, into site/
+	@for script in docs/*.py; do $(BIN)/python $$script; done
+	@$(BIN)/mkdocs build --strict
 
 bench: $(READY) ## measure against what people use today (ARGS="--hotels 1000000 --rounds 3" for more)
 	@$(BIN)/python bench/peers.py $(ARGS)
@@ -58,7 +63,7 @@ lock: $(READY) ## pin the newest versions that pyproject.toml allows
 clean: ## remove what was made: the stack's data, caches, the virtual environment
 	@if [ -e .sluice ] && [ -x $(BIN)/python ]; then \
 		$(BIN)/python -c 'from pathlib import Path; from sluice.cli.local.stack import clear; clear(Path.cwd())'; fi
-	@rm -rf .sluice .venv .venv-servers .bench dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf .sluice .venv .venv-servers .bench dist site .mkdocs_check .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	@find $(wildcard $(SOURCES)) -name __pycache__ -prune -exec rm -rf {} +
 
 # pip installs uv alone, by its hash; uv then installs the rest, many times as fast.

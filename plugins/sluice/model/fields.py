@@ -138,7 +138,7 @@ class FieldSpec(Frozen):
         default=(),
         description="steps from the record's root (`rooms[0].code`), or a list where a key has a dot; absent: the name",
     )
-    type: Annotated[FieldType, BeforeValidator(_parse_type)]
+    type: Annotated[FieldType, BeforeValidator(_parse_type)] = Field(description="the column's type in Postgres")
     coalesce: tuple[Annotated[Path, BeforeValidator(parse_path)], ...] | None = _optional(
         "paths; the first that is neither absent nor null is the value", min_length=1
     )

@@ -40,7 +40,9 @@ class ShardValues(_Sharding):
 
     kind: Literal["values"]
     name: str = Field(pattern=NAME_PATTERN, description="templates see the value as `shard.<name>`")
-    values: tuple[Annotated[str, Field(min_length=1, max_length=200)], ...] = Field(min_length=1, max_length=MOST_SHARDS)
+    values: tuple[Annotated[str, Field(min_length=1, max_length=200)], ...] = Field(
+        min_length=1, max_length=MOST_SHARDS, description="the values"
+    )
 
     @model_validator(mode="after")
     def _distinct(self) -> "ShardValues":

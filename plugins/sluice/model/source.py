@@ -73,7 +73,7 @@ class RestSource(_Source):
 
     kind: Literal["rest"]
     connection: str = Field(min_length=1, description=_HTTP)
-    method: Literal["GET", "POST"] = "GET"
+    method: Literal["GET", "POST"] = Field(default="GET", description="how to ask")
     path: str = Field(pattern=PATH_PATTERN, description="path below the connection's host")
     query: dict[str, str] = Field(default={}, description="query parameters")
     headers: dict[str, str] = Field(default={}, description="headers beside those of the connection")
@@ -90,7 +90,7 @@ class RestSource(_Source):
         pattern=DOTTED_PATTERN,
         description="where an answer under status 200 says that it failed: anything but null, false, 0 or nothing there",
     )
-    cursor: PagingSpec
+    cursor: PagingSpec = Field(description="how to get from page to page")
     detail: DetailSpec | None = Field(default=None, description="how to fetch each listed record by itself")
     auth: AuthSpec | None = Field(default=None, description="absent: basic if the connection has a login or password")
     allow_hosts: tuple[Annotated[str, Field(pattern=HOST_PATTERN)], ...] = Field(
@@ -184,7 +184,7 @@ class CsvFormat(Frozen):
     """Lines of separated values (RFC 4180); each value is a text, one that is empty and not quoted is null."""
 
     kind: Literal["csv"]
-    delimiter: str = Field(default=",", min_length=1, max_length=1)
+    delimiter: str = Field(default=",", min_length=1, max_length=1, description="what stands between two values")
     quote: str | None = Field(
         default='"', min_length=1, max_length=1, description="null: nothing is quoted, so that each line break ends a record"
     )
@@ -255,7 +255,7 @@ class FilesSource(_Source):
         min_length=1,
         description="paths below the connection's host; or keys of the bucket, where * is anything, and a last / all below it",
     )
-    format: FormatSpec
+    format: FormatSpec = Field(description="what a file holds; its kind alone will do, where that has no keys of its own")
     compression: Literal["auto", "none", "gzip", "zstd"] = Field(default="auto", description="auto: by the file's first bytes")
     size: int = Field(default=1000, ge=1, le=100_000, description="how many records are stored as one page")
     auth: AuthSpec | None = Field(default=None, description="for HTTP; absent: basic if the connection has a login or password")

@@ -35,26 +35,26 @@ class AutoApprove(Frozen):
         default="80%", validate_default=True, description="how much of what the target holds a full run has to see"
     )
     drift: float = Field(
-        default=0.25, gt=0, description="how far a field may drift from the last publication: see `model.evidence`"
+        default=0.25, gt=0, description="how far a field may drift from the last publication: see docs/review.md"
     )
 
-    created: LimitValue = Field(default="20%", validate_default=True)
-    changed: LimitValue = Field(default="20%", validate_default=True)
-    deleted: LimitValue = Field(default=0, validate_default=True)
-    rejected: LimitValue = Field(default="1%", validate_default=True)
+    created: LimitValue = Field(default="20%", validate_default=True, description="how many objects may be new")
+    changed: LimitValue = Field(default="20%", validate_default=True, description="how many objects may change, or come back")
+    deleted: LimitValue = Field(default=0, validate_default=True, description="how many objects may be deleted")
+    rejected: LimitValue = Field(default="1%", validate_default=True, description="how many objects may be rejected")
 
 
 class Expectation(Frozen):
     """What has to hold of a field in the table as it would be."""
 
-    field: str = Field(min_length=1)
+    field: str = Field(min_length=1, description="the field")
     nulls_at_most: LimitValue = Field(description="how many rows, or which share of them, may have no value")
 
 
 class Block(Frozen):
     """What blocks a review until a person has looked. Nothing received always does."""
 
-    deleted: LimitValue = Field(default="20%", validate_default=True)
+    deleted: LimitValue = Field(default="20%", validate_default=True, description="more deletions than this block")
     expect: tuple[Expectation, ...] = Field(default=(), description="hard expectations: what fails one is not published unseen")
 
 
@@ -62,7 +62,9 @@ class ReviewPolicy(Frozen):
     """When a run may publish without a person."""
 
     always: bool = Field(default=False, description="whether a person looks at every run that would change something")
-    first_load: Literal["auto-approve", "needs-human"] = "needs-human"
+    first_load: Literal["auto-approve", "needs-human"] = Field(
+        default="needs-human", description="whether the first load of a table needs a person"
+    )
     auto_approve: AutoApprove = AutoApprove()
     block: Block = Block()
     expectations: str | None = Field(
@@ -89,7 +91,7 @@ def _qualified(table: str) -> str:
 class TargetSpec(Frozen):
     """The Postgres table that is kept in step."""
 
-    connection: str = Field(default=TARGET, min_length=1)
+    connection: str = Field(default=TARGET, min_length=1, description="Airflow connection of type postgres")
     table: Annotated[str, AfterValidator(_qualified)] = Field(description="`schema.table`; without a schema: public")
     form: Literal["upsert", "history"] = Field(
         default="upsert", description="one row for each object, or one for each of its versions with the time it was valid"
@@ -115,9 +117,9 @@ class WebhookSpec(Frozen):
 class SyncSpec(Frozen):
     """One declared flow: one entity, one source, one target table."""
 
-    sync: str = Field(pattern=NAME_PATTERN)
-    stage: str = Field(pattern=STAGE_PATTERN)
-    tenant: str = Field(default="default", pattern=STAGE_PATTERN)
+    sync: str = Field(pattern=NAME_PATTERN, description="its name, and that of its file; its DAG is `sluice_` and the name")
+    stage: str = Field(pattern=STAGE_PATTERN, description="one of include/stages.yaml, whose policy governs its runs")
+    tenant: str = Field(default="default", pattern=STAGE_PATTERN, description="for whom it runs: a part of every request key")
     version: int = Field(
         default=1,
         ge=1,
@@ -126,11 +128,11 @@ class SyncSpec(Frozen):
         description="of the transformation: raise it when the meaning of fields changes",
     )
     schedule: str | None = Field(default=None, description="cron expression in UTC, or a preset such as @daily")
-    description: str = ""
-    source: SourceSpec
+    description: str = Field(default="", description="for people: the table's comment, and the head of the DAG's page")
+    source: SourceSpec = Field(description="where records come from")
     shards: ShardingSpec | None = Field(default=None, description="absent: one shard, `all`, or one for each file")
     object: ObjectSpec
-    fields: tuple[FieldSpec, ...] = Field(min_length=1)
+    fields: tuple[FieldSpec, ...] = Field(min_length=1, description="the columns of the table")
     transform: TransformSpec | None = Field(
         default=None,
         exclude_if=lambda transform: transform is None,

@@ -88,7 +88,7 @@ ONE_MISTAKE = {
     "unknown key": ("  records: items", "  recrods: items", ["10: source.recrods: unknown key; did you mean 'records'? allowed: watermark, kind, connection, method, path, query, headers, body, records, error, cursor, detail, auth, allow_hosts"]),
     "missing key": ("  path: /items\n", "", ["3: source.path: missing: path below the connection's host"]),
     "query in the path": ("path: /items", "path: /items?x=1", ["6: source.path: '/items?x=1' has to begin with / and hold no ?, # or control sign: parameters belong under query"]),
-    "missing key of an item": ("{name: note, type: json}", "{name: note}", ["22: fields[1].type: missing"]),
+    "missing key of an item": ("{name: note, type: json}", "{name: note}", ["22: fields[1].type: missing: the column's type in Postgres"]),
     "missing section": ("target: {table: items}\n", "", ["1: target: missing"]),
     "unknown type": ("type: json", "type: txt", ["22: fields[1].type: unknown type 'txt'; allowed: text, integer, bigint, numeric, double precision, boolean, date, timestamptz, uuid, json, numeric(precision,scale), and arrays of all but json, such as text[]"]),
     "scale beyond precision": ("type: json", 'type: "numeric(2,3)"', ["22: fields[1].type: the scale of a numeric may not exceed its precision"]),
