@@ -266,10 +266,14 @@ def test_whoever_asks_for_what_does_not_rest_on_others_is_in_the_trail(bench: Be
     for name, changes in asked.items():
         for _ in range(2):
             stores.runs.open(a_run(name, request_key=name, **changes), POLICY, ADA)
+    stores.audit.note(Act.REDRIVE, ADA, "hotels", {"letters": [1]}, RunId("asked"))
+    airflow = Actor(name="sluice", via="airflow")
+    stores.runs.open(a_run("asked", request_key="asked", mode=Mode.REDRIVE, redrives=Redrive(letters=(1,))), POLICY, airflow)
     found = stores.audit.of("hotels", None, 10)[::-1]
     assert [(entry.act, entry.run, entry.subject) for entry in found] == [
         (Act.FORCE_RUN, "forced", None),
         (Act.ROLL_BACK, "back", "7"),
         (Act.REDRIVE, "again", None),
+        (Act.REDRIVE, "asked", None),
     ]
     assert (found[2].facts["cause"], {entry.by for entry in found}) == ("type:rooms", {ADA})

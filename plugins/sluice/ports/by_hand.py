@@ -16,8 +16,8 @@ from sluice.model.shard import Shard
 class AuditStore(Protocol):
     """The audit trail. What stores do for people and policy, they note by themselves, in the same transaction."""
 
-    def note(self, act: Act, by: Actor, sync: str | None, facts: Mapping[str, JsonValue]) -> None:
-        """Note an act that no single transaction has done."""
+    def note(self, act: Act, by: Actor, sync: str | None, facts: Mapping[str, JsonValue], run: RunId | None = None) -> None:
+        """Note an act that no single transaction has done, or that asks for a run: then that one, as it begins, notes none."""
 
     def of(self, sync: str | None, run: RunId | None, limit: int) -> list[AuditEntry]:
         """Return the newest entries first; those of a sync or a run alone, where one is given."""

@@ -10,6 +10,7 @@ from sluice.model.audit import Act, Actor
 from sluice.model.base import Frozen
 from sluice.model.run import Mode, Origin, Redrive, ReviewMode, RunRequest
 from sluice.ports import Services
+from sluice.web.surroundings import Surroundings
 from sluice.web.writing import Done, Reason
 
 _MOST: Final = 1_000
@@ -36,7 +37,7 @@ class Chosen(Frozen):
         return Actor(name=user, via="pages", reason=self.reason)
 
 
-def redriven(services: Services, sync: str, chosen: Chosen, user: str) -> Done:
+def redriven(around: Surroundings, services: Services, sync: str, chosen: Chosen, user: str) -> Done:
     """Ask Airflow for a run that takes the letters up again; where it cannot be asked, say how to do it here."""
     objects = _open(services, sync, chosen)
     request = RunRequest(
@@ -50,11 +51,12 @@ def redriven(services: Services, sync: str, chosen: Chosen, user: str) -> Done:
         asked = services.triggers.ask(request)
     except (ConnectionInvalid, AirflowUnavailable) as error:
         raise type(error)(f"{error.message}. Without Airflow: {_inline(sync, chosen)}") from error
-    facts = {**chosen.selection.model_dump(mode="json"), "objects": objects, "dag_run": asked.dag_run_id}
-    services.audit.note(Act.REDRIVE, chosen.by(user), sync, facts)
-    waits = f" {dag_id_of(sync)} is paused: it begins once somebody unpauses it." if asked.is_paused else ""
+    dag_id = dag_id_of(sync)
+    facts = {**chosen.selection.model_dump(mode="json"), "objects": objects}
+    services.audit.note(Act.REDRIVE, chosen.by(user), sync, facts, around.run_id_of(dag_id, asked.dag_run_id))
+    waits = f" {dag_id} is paused: it begins once somebody unpauses it." if asked.is_paused else ""
     message = f"{objects:,} objects are taken up again by DagRun {asked.dag_run_id}.{waits}"
-    return Done(message=message, next=f"dags/{dag_id_of(sync)}/dagRuns/{asked.dag_run_id}")
+    return Done(message=message, next=f"dags/{dag_id}/dagRuns/{asked.dag_run_id}")
 
 
 def discarded(services: Services, sync: str, chosen: Chosen, user: str) -> Done:

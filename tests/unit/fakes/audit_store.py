@@ -16,11 +16,11 @@ class MemoryAuditStore:
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
 
-    def note(self, act: Act, by: Actor, sync: str | None, facts: Mapping[str, JsonValue]) -> None:
+    def note(self, act: Act, by: Actor, sync: str | None, facts: Mapping[str, JsonValue], run: RunId | None = None) -> None:
         """Note an act."""
         told: dict[str, Any] = dict(facts)
         with self._memory.lock:
-            self._memory.note_act(act, by, sync=sync, **told)
+            self._memory.note_act(act, by, sync=sync, run=run, **told)
 
     def of(self, sync: str | None, run: RunId | None, limit: int) -> list[AuditEntry]:
         """Return the newest entries first."""

@@ -57,6 +57,8 @@ class MemoryRunStore:
             return memory.runs[run.id]
 
     def _note_request(self, run: Run, by: Actor) -> None:
+        if any(entry.run == run.id for entry in self._memory.audit):
+            return
         note = partial(self._memory.note_act, by=by, sync=run.sync, run=run.id)
         if run.undoes is not None:
             note(Act.ROLL_BACK, subject=str(run.undoes))

@@ -77,6 +77,7 @@ def test_a_redrive_is_asked_of_airflow(workshop: Workshop) -> None:
     assert (asked.mode, asked.redrives, asked.review) == (Mode.REDRIVE, Redrive(letters=(1, 2)), ReviewMode.ALWAYS)
     (entry,) = workshop.services.audit.of("hotels", None, 9)
     assert (entry.act, entry.by.name, entry.by.reason, entry.facts["letters"]) == (Act.REDRIVE, "Ann", "mended", [1, 2])
+    assert entry.run == "manual__1"
 
 
 def test_without_airflow_it_is_said_how_to_redrive(workshop: Workshop) -> None:

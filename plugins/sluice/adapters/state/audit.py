@@ -45,7 +45,12 @@ def note(
 
 
 def note_request(connection: Connection, run: Run, by: Actor) -> None:
-    """Note that somebody has begun a run that changes what others have brought, or does not rest on it."""
+    """Note that somebody has begun a run that changes what others have brought, or does not rest on it.
+
+    Nothing is noted of one that a person has asked for by name: whoever begins it does so in place of that person.
+    """
+    if connection.execute(_SQL["of_run"], {"run": run.id}).fetchone() is not None:
+        return
     if run.undoes is not None:
         note(connection, Act.ROLL_BACK, by, sync=run.sync, run=run.id, subject=str(run.undoes))
     elif run.redrives is not None:
@@ -60,11 +65,11 @@ class PostgresAuditStore:
     def __init__(self, database: Transactions) -> None:
         self._database = database
 
-    def note(self, act: Act, by: Actor, sync: str | None, facts: Mapping[str, JsonValue]) -> None:
-        """Note an act that no single transaction has done."""
+    def note(self, act: Act, by: Actor, sync: str | None, facts: Mapping[str, JsonValue], run: RunId | None = None) -> None:
+        """Note an act that no single transaction has done, or that asks for a run."""
         told: dict[str, Any] = dict(facts)
         with self._database.transaction() as connection:
-            note(connection, act, by, sync=sync, **told)
+            note(connection, act, by, sync=sync, run=run, **told)
 
     def of(self, sync: str | None, run: RunId | None, limit: int) -> list[AuditEntry]:
         """Return the newest entries first."""

@@ -74,7 +74,7 @@ def router(around: Surroundings, pages: Pages) -> APIRouter:
     @routes.post("/dags/{dag_id}/letters/redrive", dependencies=writes(access))
     def redrive(dag_id: str, chosen: Chosen, user: User) -> Done:
         with around.services() as services:
-            return redriven(services, sync_named(dag_id), chosen, user)
+            return redriven(around, services, sync_named(dag_id), chosen, user)
 
     @routes.post("/dags/{dag_id}/letters/discard", dependencies=writes(access))
     def discard(dag_id: str, chosen: Chosen, user: User) -> Done:
