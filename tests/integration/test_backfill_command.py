@@ -65,7 +65,7 @@ def test_days_are_brought_in_one_by_one(sluice: CommandLineHere, supplier: Suppl
 
 
 def test_what_is_done_is_done_again_only_when_asked_to(sluice: CommandLineHere, supplier: Supplier) -> None:
-    """In a step of any length; what a person has to look at is left to that person."""
+    """In a step of any length, and told in the audit trail; what a person has to look at is left to that person."""
     step = (*THREE_DAYS, "--step", "3d")
     (first,) = sluice.ask(*BACKFILL, *step)["spans"]
     asked = len(asked_for_hotels(supplier))
@@ -76,6 +76,8 @@ def test_what_is_done_is_done_again_only_when_asked_to(sluice: CommandLineHere, 
     (again,) = sluice.ask(*BACKFILL, *step, "--reprocess", "completed", code=3)["spans"]
     assert (again["standing"], again["run"] != first["run"]) == ("waiting", True)
     assert len(asked_for_hotels(supplier)) == asked + 1
+    forced = [(act["act"], act["by"]["via"]) for act in sluice.ask("audit", "--run", again["run"])["entries"]]
+    assert forced == [("force-run", "cli")]
     (left,) = sluice.ask(*BACKFILL, *step, "--reprocess", "completed", "--dry-run")["spans"]
     assert (left["run"], left["act"]) == (again["run"], "leave")
 

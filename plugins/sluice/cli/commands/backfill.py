@@ -7,6 +7,7 @@ import typer
 from pydantic import TypeAdapter, ValidationError
 
 from sluice.cli.commands.run import asked_shards
+from sluice.cli.person import person
 from sluice.cli.session import AsJson, session_of
 from sluice.errors import UsageInvalid
 from sluice.model.backfill import BACKFILL_MODES, Reprocess
@@ -91,7 +92,7 @@ def backfill(
         return
     asked = None
     if inline or start is not None or end is not None:
-        request = RunRequest(sync=sync, mode=mode, shards=asked_shards(shards), origin=Origin())
+        request = RunRequest(sync=sync, mode=mode, shards=asked_shards(shards), origin=Origin(), by=person())
         asked = asked_of(spec, request, parse_range(start, end), step, reprocess)
     call = Call(session, output, spec, max_active=max_active, is_dry=dry_run, waits=wait, is_sure=yes)
     with session.services() as services:
