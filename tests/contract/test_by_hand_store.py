@@ -202,8 +202,9 @@ def test_a_run_that_has_succeeded_is_over(bench: Bench, act: Callable[[Stores], 
 
 def test_what_is_not_there(bench: Bench) -> None:
     """Neither an unknown run nor an unknown shard is acted upon, and no flight is left behind."""
-    with pytest.raises(NotFound, match="nowhere"):
-        bench.stores.by_hand.stop_shard(RUN, ShardKey("nowhere"), ADA)
+    for key in ("nowhere", "nowhere\0", "nowhere\ud800"):
+        with pytest.raises(NotFound, match="nowhere"):
+            bench.stores.by_hand.stop_shard(RUN, ShardKey(key), ADA)
     with pytest.raises(NotFound, match="run-9"):
         bench.stores.by_hand.cancel_run(RunId("run-9"), ADA)
     with pytest.raises(NotFound, match="nothing:of:that"):

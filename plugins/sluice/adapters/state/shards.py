@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 from sluice.adapters.postgres import Transactions
 from sluice.adapters.queries import Queries
 from sluice.adapters.state import flights, handover, journal, pointers
-from sluice.adapters.state.columns import failure_columns, failure_facts, failure_from_row
+from sluice.adapters.state.columns import failure_columns, failure_facts, failure_from_row, storable
 from sluice.adapters.state.versions import Row, Versioned
 from sluice.errors import IllegalTransition, NotFound, StoppedByHand
 from sluice.model.artifact import Pointer
@@ -192,7 +192,7 @@ def _of(connection: psycopg.Connection[DictRow], run: RunId) -> list[Shard]:
 
 def find_shard(connection: psycopg.Connection[DictRow], run: RunId, key: ShardKey) -> Shard:
     """Return the shard; raise `NotFound` naming it."""
-    row = connection.execute(_SQL["get"], {"run": run, "key": key}).fetchone()
+    row = connection.execute(_SQL["get"], {"run": run, "key": storable(key)}).fetchone()
     if row is None:
         raise NotFound(f"there is no shard {key} of run {run}", run=run, shard=key)
     return shard_from_row(row)
