@@ -1,7 +1,6 @@
 """The contract of `AlertStore`."""
 
-from collections.abc import Mapping
-from itertools import count
+from itertools import count, product
 from typing import Any, Final
 
 import pytest
@@ -33,23 +32,22 @@ class History:
         return self._stores.runs.end(self._stores.runs.enter(run.id, Step.SETTLE, MINUTE), end, failure) if end else run
 
 
-@pytest.mark.parametrize(
-    ("ends", "in_a_row"),
-    [
-        ([FAIL], 1),
-        ([PARTIAL, FAIL], 2),
-        ([FAIL, FAIL, SUCCEED], 0),
-        ([FAIL, SUCCEED, FAIL, PARTIAL], 2),
-        ([FAIL, CANCEL, FAIL], 2),
-        ([FAIL, None, FAIL], 2),
-        ([SUCCEED, FAIL], 1),
-    ],
-)
-def test_runs_in_a_row_that_did_not_succeed(stores: Stores, ends: list[RunEvent | None], in_a_row: int) -> None:
+IN_A_ROW: Final[list[tuple[list[RunEvent | None], int]]] = [
+    ([FAIL], 1),
+    ([PARTIAL, FAIL], 2),
+    ([FAIL, FAIL, SUCCEED], 0),
+    ([FAIL, SUCCEED, FAIL, PARTIAL], 2),
+    ([FAIL, CANCEL, FAIL], 2),
+    ([FAIL, None, FAIL], 2),
+    ([SUCCEED, FAIL], 1),
+]
+
+
+def test_runs_in_a_row_that_did_not_succeed(stores: Stores) -> None:
     """One that succeeded begins the count anew; what was called off, or is not over, is looked past."""
     history = History(stores)
-    *_, newest = [history.add(end) for end in ends]
-    assert stores.alerts.failed_in_a_row(newest.id) == in_a_row
+    newest = [[history.add(end, sync=f"sync_{number}") for end in ends][-1] for number, (ends, _) in enumerate(IN_A_ROW)]
+    assert [stores.alerts.failed_in_a_row(run.id) for run in newest] == [number for _, number in IN_A_ROW]
 
 
 def test_other_syncs_and_later_runs_do_not_count(stores: Stores) -> None:
@@ -73,14 +71,12 @@ ROLLBACK: Final = {"mode": Mode.ROLLBACK, "undoes": PublicationId(7)}
 REDRIVE: Final = {"mode": Mode.REDRIVE, "redrives": Redrive()}
 
 
-@pytest.mark.parametrize("asked_for", [ROLLBACK, REDRIVE])
-@pytest.mark.parametrize("end", [FAIL, SUCCEED])
-def test_what_a_person_asks_for_does_not_count(stores: Stores, end: RunEvent, asked_for: Mapping[str, Any]) -> None:
+def test_what_a_person_asks_for_does_not_count(stores: Stores) -> None:
     """It has asked no supplier, so it neither is a failure of the sync's nor ends a row of them."""
     history = History(stores)
-    history.add(FAIL)
-    history.add(end, **asked_for)
-    assert stores.alerts.failed_in_a_row(history.add(FAIL).id) == 2
+    for before, (asked_for, end) in enumerate(product((ROLLBACK, REDRIVE), (FAIL, SUCCEED))):
+        history.add(end, **asked_for)
+        assert stores.alerts.failed_in_a_row(history.add(FAIL).id) == before + 1
 
 
 def tell(incident: Incident) -> list[Call]:
