@@ -165,13 +165,13 @@ def test_what_airflows_own_backfill_cannot_do_is_triggered(backfilling: Backfill
 
 
 def test_the_schedule_has_data_intervals_where_a_window_is_used(airflow_home: object) -> None:
-    """Since Airflow gives a plain cron expression none; a sync that uses no window keeps it."""
-    from airflow.sdk import CronDataIntervalTimetable
+    """Since Airflow gives runs that a cron expression merely triggers none."""
+    from airflow.sdk import CronDataIntervalTimetable, CronTriggerTimetable
 
     from sluice.airflow_glue import sync_dag
 
     assert sync_dag("windowed").schedule == CronDataIntervalTimetable("@daily", timezone="UTC")
-    assert sync_dag("hotels").schedule == "@daily"
+    assert sync_dag("hotels").schedule == CronTriggerTimetable("@daily", timezone="UTC")
 
 
 @pytest.mark.parametrize("mode", [None, "full"])

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from airflow.sdk import CronTriggerTimetable
 
 from sluice.adapters.spec_files import SpecFiles
 from sluice.airflow_glue.shard_groups import spread
@@ -65,7 +66,7 @@ def test_a_task_of_several_shards_is_transformed_though_one_failed(airflow_home:
 def test_what_the_spec_says_is_on_the_dag(dag: Any) -> None:
     """Schedule, tags, documentation and the policy's retries come from spec and stage."""
     assert dag.dag_id == "sluice_hotels"
-    assert dag.schedule == "@daily"
+    assert dag.schedule == CronTriggerTimetable("@daily", timezone="UTC")
     assert not dag.catchup
     assert dag.max_active_runs > 1
     assert dag.tags == {"sluice", "hotel-content", "default"}

@@ -41,6 +41,8 @@ def _name(raw: Mapping[str, Any], file_stem: str) -> Iterator[Problem]:
 
 def _schedule(raw: Mapping[str, Any]) -> Iterator[Problem]:
     schedule = raw.get("schedule")
+    if schedule is None and "schedule_zone" in raw:
+        yield Problem(("schedule_zone",), "says whose clocks a schedule goes by, and there is no schedule")
     if not isinstance(schedule, str) or schedule in PRESETS:
         return
     if schedule.startswith("@"):

@@ -6,7 +6,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
-from airflow.sdk import DAG, Asset, CronDataIntervalTimetable, TriggerRule, task, task_group
+from airflow.sdk import DAG, Asset, CronDataIntervalTimetable, CronTriggerTimetable, TriggerRule, task, task_group
 
 from sluice.adapters.spec_files import SpecFiles
 from sluice.airflow_glue.asking import AskingStep
@@ -59,11 +59,12 @@ def sync_dag(name: str, include: Path | None = None) -> DAG:
     return dag
 
 
-def _schedule(spec: SyncSpec) -> str | CronDataIntervalTimetable | None:
+def _schedule(spec: SyncSpec) -> CronTriggerTimetable | CronDataIntervalTimetable | None:
     """Return when the sync runs. With a window each run has a data interval, as a backfill needs: else there would be none."""
-    if spec.schedule is None or not spec.uses_window:
-        return spec.schedule
-    return CronDataIntervalTimetable(spec.schedule, timezone="UTC")
+    if spec.schedule is None:
+        return None
+    timetable = CronDataIntervalTimetable if spec.uses_window else CronTriggerTimetable
+    return timetable(spec.schedule, timezone=spec.schedule_zone)
 
 
 def _lay_out(spec: SyncSpec, policy: StagePolicy, tasks: SyncTasks) -> None:

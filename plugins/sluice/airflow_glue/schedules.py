@@ -1,11 +1,16 @@
 """What Airflow knows of the DAGs of syncs: nothing in, their schedules by DAG id out. Asked in the API server alone."""
 
+from typing import Final
+
 from airflow.models.dag import DagModel
+from airflow.models.serialized_dag import SerializedDagModel
 from airflow.utils.session import create_session
 from sqlalchemy import select
 
 from sluice.model.airflow_names import dag_id_of
 from sluice.model.schedule import Schedule
+
+_UTC: Final = "UTC"
 
 
 def schedules() -> dict[str, Schedule]:
@@ -13,9 +18,23 @@ def schedules() -> dict[str, Schedule]:
     columns = select(DagModel.dag_id, DagModel.timetable_summary, DagModel.is_paused)
     with create_session() as session:
         found = session.execute(columns.where(DagModel.dag_id.startswith(dag_id_of(""), autoescape=True))).all()
-    return {dag_id: Schedule(cron=_cron(summary), is_paused=is_paused) for dag_id, summary, is_paused in found}
+        scheduled = [dag_id for dag_id, summary, _ in found if _cron(summary) is not None]
+        zones = {
+            one.dag_id: _zone(one) for one in SerializedDagModel.get_latest_serialized_dags(dag_ids=scheduled, session=session)
+        }
+    return {
+        dag_id: Schedule(cron=_cron(summary), zone=zones.get(dag_id, _UTC), is_paused=is_paused)
+        for dag_id, summary, is_paused in found
+    }
 
 
 def _cron(summary: str | None) -> str | None:
     is_cron = summary is not None and (summary.startswith("@") or len(summary.split()) in (5, 6))
     return summary if is_cron else None
+
+
+def _zone(dag: SerializedDagModel) -> str:
+    """Return the time zone of a DAG's timetable, which Airflow's own row of the DAG does not tell."""
+    data = dag.data or {}
+    zone = data.get("dag", {}).get("timetable", {}).get("__var", {}).get("timezone", _UTC)
+    return zone if isinstance(zone, str) else _UTC

@@ -15,6 +15,7 @@ def spec_page(spec: SyncSpec, policy: StagePolicy) -> str:
         "stage": f"{spec.stage}, tenant {spec.tenant}, version {spec.version}{_canary(spec)}",
         "source": f"{spec.source.kind}: {markdown_text(str(spec.source))}",
         "shards": shards,
+        "scheduled": "no, it runs when asked to" if spec.schedule is None else f"`{spec.schedule}`, {spec.schedule_zone}",
         "incremental": _incremental(spec),
         "object": f"key {_names(spec.object.key)}"
         + (f", version `{spec.object.version}`" if spec.object.version else "")

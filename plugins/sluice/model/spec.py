@@ -11,7 +11,8 @@ from sluice.model.base import Frozen
 from sluice.model.canary import HIGHEST_VERSION, CanarySpec
 from sluice.model.connections import TARGET
 from sluice.model.fields import FieldSpec
-from sluice.model.scalars import Duration, LimitValue, Share
+from sluice.model.scalars import Duration, LimitValue, Share, ZoneName
+from sluice.model.schedule import Schedule
 from sluice.model.sharding import NAME_PATTERN, FileShards, ListedShards, ShardingSpec, WindowShards
 from sluice.model.source import PATH_PATTERN, SourceSpec, SqlSource
 from sluice.model.transform import TransformSpec
@@ -35,7 +36,9 @@ class AutoApprove(Frozen):
         default="80%", validate_default=True, description="how much of what the target holds a full run has to see"
     )
     drift: float = Field(
-        default=0.25, gt=0, description="how far a field may drift from the last publication: see docs/review.md"
+        default=0.25,
+        gt=0,
+        description="how far a field may drift from the last publication: see docs/review.md",
     )
 
     created: LimitValue = Field(default="20%", validate_default=True, description="how many objects may be new")
@@ -127,7 +130,10 @@ class SyncSpec(Frozen):
         strict=True,
         description="of the transformation: raise it when the meaning of fields changes",
     )
-    schedule: str | None = Field(default=None, description="cron expression in UTC, or a preset such as @daily")
+    schedule: str | None = Field(default=None, description="cron expression, or a preset such as @daily")
+    schedule_zone: ZoneName = Field(
+        default="UTC", exclude_if=lambda zone: zone == "UTC", description="the time zone by whose clocks the schedule goes"
+    )
     description: str = Field(default="", description="for people: the table's comment, and the head of the DAG's page")
     source: SourceSpec = Field(description="where records come from")
     shards: ShardingSpec | None = Field(default=None, description="absent: one shard, `all`, or one for each file")
@@ -178,6 +184,11 @@ class SyncSpec(Frozen):
             # Rows are hashed in the order of the fields: it is the spec's, whichever version made them.
             meant["fields"] = tuple(declared[field.name] for field in self.fields)
         return self.model_copy(update=meant)
+
+    @property
+    def timetable(self) -> Schedule:
+        """When it runs by itself."""
+        return Schedule(cron=self.schedule, zone=self.schedule_zone)
 
     @property
     def sharding(self) -> ShardingSpec | None:

@@ -11,6 +11,7 @@ from sluice.errors import UsageInvalid
 from sluice.model.backfill import AirflowBackfill, Reprocess
 from sluice.model.base import ShardKey
 from sluice.model.run import Mode, Origin, RunRequest, Window
+from sluice.model.schedule import Schedule
 from sluice.model.spec import SyncSpec
 
 _TO_ADD: Final[Mapping[str, str]] = {
@@ -26,8 +27,8 @@ def asked_of(spec: SyncSpec, request: RunRequest, within: Window, step: timedelt
     _require_window(spec, request)
     if step is None and spec.schedule is None:
         raise UsageInvalid(f"{spec.sync} has no schedule whose intervals could be gone over: say how long they are: --step 1d")
-    scheduled = [] if spec.schedule is None else _or_none(spec.schedule, within)
-    windows = stepped_spans(step, within) if step is not None else scheduled_spans(str(spec.schedule), within)
+    scheduled = [] if spec.schedule is None else _or_none(spec.timetable, within)
+    windows = stepped_spans(step, within) if step is not None else scheduled_spans(spec.timetable, within)
     return Asked(
         request=request,
         windows=tuple(windows),
@@ -40,7 +41,7 @@ def asked_again(spec: SyncSpec, backfill: AirflowBackfill) -> Asked:
     """Return what a backfill that Airflow has on its books was asked for."""
     if spec.schedule is None:
         raise UsageInvalid(f"{spec.sync} has no schedule any more: say which time to look at with --from, --to and --step")
-    within = Window(start=backfill.first, end=interval_from(spec.schedule, backfill.last).end)
+    within = Window(start=backfill.first, end=interval_from(spec.timetable, backfill.last).end)
     shards = tuple(ShardKey(str(key)) for key in backfill.conf.get("shards") or ())
     request = RunRequest(sync=spec.sync, mode=Mode.FULL, shards=shards, origin=Origin())
     return asked_of(spec, request, within, None, Reprocess.NONE)
@@ -62,7 +63,7 @@ def _require_window(spec: SyncSpec, request: RunRequest) -> None:
         )
 
 
-def _or_none(schedule: str, within: Window) -> list[Window]:
+def _or_none(schedule: Schedule, within: Window) -> list[Window]:
     try:
         return scheduled_spans(schedule, within)
     except UsageInvalid:

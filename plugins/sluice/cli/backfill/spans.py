@@ -5,16 +5,13 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from croniter import croniter  # type: ignore[import-untyped]  # it has no stubs of its own
-
 from sluice.errors import UsageInvalid
 from sluice.model.run import Window, parse_window
 from sluice.model.scalars import spell_instant
+from sluice.model.schedule import Schedule
 
 MOST_SPANS: Final = 1000
 _DAY: Final = timedelta(days=1)
-_CRON: Final = {"@quarterly": "0 0 1 */3 *"}
-"""Presets that Airflow knows, and the library that reckons with cron expressions does not."""
 
 
 def parse_range(start: str | None, end: str | None) -> Window:
@@ -25,16 +22,15 @@ def parse_range(start: str | None, end: str | None) -> Window:
     return Window(start=window.start.astimezone(UTC), end=window.end.astimezone(UTC))
 
 
-def scheduled_spans(schedule: str, within: Window) -> list[Window]:
+def scheduled_spans(schedule: Schedule, within: Window) -> list[Window]:
     """Return the intervals of a schedule that lie within a span of time, whole ones alone."""
     return _bounded(_intervals(schedule, within), within)
 
 
-def interval_from(schedule: str, start: datetime) -> Window:
+def interval_from(schedule: Schedule, start: datetime) -> Window:
     """Return the interval of a schedule that begins at a moment, or else the next one."""
-    ticks = _ticks(schedule, start)
-    begins = ticks.get_next(datetime)
-    return Window(start=begins, end=ticks.get_next(datetime))
+    begins = _first_from(schedule, start)
+    return Window(start=begins, end=schedule.next_after(begins))
 
 
 def stepped_spans(step: timedelta, within: Window) -> list[Window]:
@@ -61,18 +57,15 @@ def _moment(written: str | None) -> str | None:
     return f"{written}T00:00:00Z" if written is not None and re.fullmatch(r"\d{4}-\d{2}-\d{2}", written) else written
 
 
-def _intervals(schedule: str, within: Window) -> Iterator[Window]:
-    ticks = _ticks(schedule, within.start)
-    start = ticks.get_next(datetime)
-    while start < within.end:
-        end = ticks.get_next(datetime)
-        if start >= within.start and end <= within.end:
-            yield Window(start=start, end=end)
+def _intervals(schedule: Schedule, within: Window) -> Iterator[Window]:
+    start = _first_from(schedule, within.start)
+    while (end := schedule.next_after(start)) <= within.end:
+        yield Window(start=start, end=end)
         start = end
 
 
-def _ticks(schedule: str, start: datetime) -> croniter:
-    return croniter(_CRON.get(schedule, schedule), start - timedelta(seconds=1))
+def _first_from(schedule: Schedule, moment: datetime) -> datetime:
+    return schedule.next_after(moment - timedelta(seconds=1))
 
 
 def _steps(step: timedelta, within: Window) -> Iterator[Window]:

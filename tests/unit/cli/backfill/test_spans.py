@@ -7,6 +7,7 @@ import pytest
 
 from sluice.cli.backfill.spans import MOST_SPANS, interval_from, parse_range, scheduled_spans, spell_span, stepped_spans
 from sluice.errors import UsageInvalid
+from sluice.model.schedule import Schedule
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
@@ -14,7 +15,7 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 def spelled(start: str, end: str, schedule: str | timedelta) -> list[str]:
     """Return the spans within a span of time, by their names."""
     within = parse_range(start, end)
-    found = scheduled_spans(schedule, within) if isinstance(schedule, str) else stepped_spans(schedule, within)
+    found = scheduled_spans(Schedule(cron=schedule), within) if isinstance(schedule, str) else stepped_spans(schedule, within)
     assert all(earlier.end <= later.start for earlier, later in pairwise(found))
     return [spell_span(span) for span in found]
 
@@ -55,5 +56,5 @@ def test_what_makes_no_spans(start: str, end: str, schedule: str | timedelta, wh
 def test_the_interval_that_begins_at_a_moment() -> None:
     """By it, the last interval of a backfill is known from its logical date."""
     last = datetime(2026, 1, 31, tzinfo=UTC)
-    assert spell_span(interval_from("@monthly", last)) == "2026-02-01 to 2026-03-01"
-    assert spell_span(interval_from("@daily", last)) == "2026-01-31"
+    assert spell_span(interval_from(Schedule(cron="@monthly"), last)) == "2026-02-01 to 2026-03-01"
+    assert spell_span(interval_from(Schedule(cron="@daily"), last)) == "2026-01-31"
