@@ -8,10 +8,11 @@ from sluice.adapters import postgres
 from sluice.adapters.airflow_gates import AirflowGates
 from sluice.adapters.airflow_runs import AirflowDagRuns
 from sluice.adapters.airflow_triggers import AirflowTriggers
-from sluice.adapters.artifacts import s3
+from sluice.adapters.artifacts import bucket
 from sluice.adapters.artifacts.cache import LocalCache
 from sluice.adapters.artifacts.cached import CachedArtifactStore
 from sluice.adapters.artifacts.codec import ZstdChunkCodec
+from sluice.adapters.artifacts.cold import cold_store
 from sluice.adapters.artifacts.s3 import S3ArtifactStore
 from sluice.adapters.clock import SystemClock
 from sluice.adapters.ledger.store import PostgresLedger
@@ -70,12 +71,13 @@ def examined(settings: Settings, connections: Connections, pools: Callable[[], S
         state=lambda: PostgresProbe(connections.get(STATE), "sluice_state"),
         target=lambda conn_id: PostgresProbe(connections.get(conn_id), "sluice_ledger"),
         artifacts=lambda: S3ArtifactStore(connections.get(ARTIFACTS)),
+        cold=lambda: cold_store(connections.get(ARTIFACTS)),
         warehouse=lambda conn_id: time_of_warehouse(connections.get(conn_id)),
         pools=pools,
         unable=lambda policy: [error.message for _, error in wrong_notifiers(policy, settings.include)],
         writing={
             StateClass.CONTROL: postgres.WRITING,
-            StateClass.TASK: s3.WRITING,
+            StateClass.TASK: bucket.WRITING,
             StateClass.SESSION: postgres.WRITING,
         },
     )
@@ -157,6 +159,7 @@ def open_services(
             events=PostgresEventReader(session_state),
             overview=PostgresOverviewStore(task_state),
             artifacts=CachedArtifactStore(S3ArtifactStore(connections.get(ARTIFACTS)), cache_of, metrics),
+            cold=cold_store(connections.get(ARTIFACTS)),
             codec=ZstdChunkCodec(),
             source=source,
             shard_finder=lambda spec, policy: SourceShardFinder(spec, lambda lister: sources.open(lister, spec.stage, policy)),

@@ -12,7 +12,7 @@ from sluice.adapters.artifacts.cache import LocalCache
 from sluice.adapters.artifacts.cached import CachedArtifactStore
 from sluice.adapters.artifacts.s3 import S3ArtifactStore
 from sluice.errors import ArtifactCorrupt
-from sluice.model.artifact import ArtifactKind, ArtifactRef
+from sluice.model.artifact import ArtifactKind, ArtifactRef, StoredObject
 from sluice.model.base import RunId, ShardKey
 from sluice.model.stage import CachePolicy
 from sluice.ports import ArtifactStore, ConnectionInfo
@@ -117,3 +117,19 @@ def test_swapped_bytes_are_corrupt(store: ArtifactStore) -> None:
     for pointer in pointers:
         with pytest.raises(ArtifactCorrupt, match="artifact"):
             store.get(pointer)
+
+
+def test_all_artifacts_are_listed(store: ArtifactStore) -> None:
+    """Page by page, each once, with whose it is, how large and how old; what was removed is not."""
+    pointers = [store.put(REF.model_copy(update={"seq": seq}), bytes(seq), records=0, expires_at=None) for seq in range(5)]
+    store.remove(pointers[2])
+    found: list[StoredObject] = []
+    after: str | None = ""
+    while after is not None:
+        page = store.listed(after)
+        found += page.objects
+        after = page.after
+    left = sorted((pointer.key, pointer.bytes) for pointer in pointers if pointer is not pointers[2])
+    assert [(one.key, one.bytes) for one in found] == left
+    assert {(one.sync, one.run) for one in found} == {(REF.sync, REF.run)}
+    assert all(abs((datetime.now(UTC) - one.stored_at).total_seconds()) < 3600 for one in found)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import urllib3
 
-from sluice.adapters.artifacts import s3
+from sluice.adapters.artifacts import bucket
 from sluice.adapters.artifacts.s3 import S3ArtifactStore
 from sluice.adapters.artifacts.worker import worker_id
 from sluice.errors import ArtifactsUnavailable, ConnectionInvalid, SluiceError
@@ -104,7 +104,7 @@ def test_a_busy_store_is_asked_again() -> None:
     with scripted(*[busy] * 9) as server:
         with told(ArtifactsUnavailable, r"not able to answer now \(SlowDown\)"):
             put(nowhere(f"http://127.0.0.1:{server.port}"))
-        assert len(server.asked) == s3._ATTEMPTS
+        assert len(server.asked) == bucket.ATTEMPTS
 
 
 def test_a_store_that_forgets_is_noticed() -> None:

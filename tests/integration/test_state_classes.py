@@ -21,7 +21,7 @@ from sluice.model.audit import Act, Actor
 from sluice.model.base import ObjectKey, PublicationId, ReviewId, RunId, ShardKey, Token
 from sluice.model.breaker import Breaker
 from sluice.model.call import Call, CallResult
-from sluice.model.garbage import Garbage, Needed
+from sluice.model.garbage import Garbage, Heap, Needed
 from sluice.model.lifecycle import RunEvent, ShardStatus, Step
 from sluice.model.overview import SyncGlance
 from sluice.model.progress import Progress
@@ -39,6 +39,7 @@ FAILURE = Failure(error="CursorStuck", message="twice")
 NOTHING = Garbage(
     control=dict.fromkeys(("call", "lease", "breaker", "rate", "access_token"), 0),
     session=dict.fromkeys(("event", "progress"), 0),
+    task=dict.fromkeys(("shard", "review", "decision", "dead_letter", "incident"), 0),
     artifacts=0,
     bytes=0,
     runs=0,
@@ -98,11 +99,15 @@ ASKED: dict[str, Asked] = {
     "PostgresEventReader.standing": Asked((RUN,), NotFound),
     "PostgresOverviewStore.resting": Asked((), []),
     "PostgresOverviewStore.syncs": Asked((["hotels"], 9), [SyncGlance(sync="hotels")]),
-    "PostgresGarbageStore.condemn": Asked((Needed(),), []),
-    "PostgresGarbageStore.estimate": Asked((Needed(), MINUTE), NOTHING),
+    "PostgresGarbageStore.close_silent": Asked((MINUTE,), 0),
+    "PostgresGarbageStore.condemn": Asked((Needed(),), ([], {})),
+    "PostgresGarbageStore.estimate": Asked((Needed(), MINUTE, MINUTE), NOTHING),
+    "PostgresGarbageStore.orphans": Asked(([], MINUTE), ([], Heap())),
     "PostgresGarbageStore.removing": Asked((["key"], Needed()), []),
     "PostgresGarbageStore.sweep_control": Asked((MINUTE,), NOTHING.control),
-    "PostgresGarbageStore.sweep_runs": Asked((Needed(),), 0),
+    "PostgresGarbageStore.retiring": Asked((Needed(), MINUTE), ([], NOTHING.task)),
+    "PostgresGarbageStore.telling": Asked((), []),
+    "PostgresGarbageStore.undoing": Asked((), []),
     "PostgresGarbageStore.sweep_session": Asked((), NOTHING.session),
     "PostgresGarbageStore.syncs": Asked((), []),
     "PostgresPointerStore.add": Asked((a_pointer(),), NotFound),

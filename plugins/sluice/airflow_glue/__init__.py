@@ -1,4 +1,4 @@
-"""The only package that imports Airflow; a DAG file needs nothing but `sync_dag` from it."""
+"""The only package that imports Airflow; a DAG file needs nothing but `sync_dag` or `upkeep_dag` from it."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from airflow.sdk import DAG
 
-__all__ = ["sync_dag"]
+__all__ = ["sync_dag", "upkeep_dag"]
 
 
 def sync_dag(name: str, include: Path | None = None) -> "DAG":
@@ -18,3 +18,10 @@ def sync_dag(name: str, include: Path | None = None) -> "DAG":
     from sluice.airflow_glue.dag_factory import sync_dag as build
 
     return build(name, include)
+
+
+def upkeep_dag(include: Path | None = None) -> "DAG":
+    """Return the DAG that removes daily what has outlived its time; `include` is as for a sync."""
+    from sluice.airflow_glue.upkeep_dag import upkeep_dag as build
+
+    return build(include)

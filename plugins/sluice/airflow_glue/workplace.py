@@ -67,6 +67,19 @@ def working(step: Step, include: Path) -> Iterator[Workplace]:
         yield Workplace(services=services, run_id=run_id, context=context)
 
 
+@contextmanager
+def tending(include: Path) -> Iterator[Services]:
+    """Open the services for one attempt of a task that works for no run."""
+    from sluice.airflow_glue.connections import AirflowConnections
+    from sluice.airflow_glue.metrics import AirflowMetrics
+    from sluice.wiring import open_services
+
+    opened = open_services(settings(include), AirflowConnections(), AirflowMetrics(), airflow_url())
+    _let_logs_be_ours()
+    with airflow_outcomes(), opened as services:
+        yield services
+
+
 def _let_logs_be_ours() -> None:
     """Have Airflow's logging leave out what a stage does not want, and order what it shows of ours.
 

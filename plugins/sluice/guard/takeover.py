@@ -1,14 +1,20 @@
 """Taking over: two runs of one request go in; whether the newer goes on from what the older has left comes out."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Final
 
 from sluice.model.base import RunId
 from sluice.model.lifecycle import RunStatus
 from sluice.model.run import Failure, Run
+from sluice.model.scalars import spell_duration
 
 TAKEN_OVER: Final = "TakenOver"
 """The error of a run that another goes on from. It never works again: who wakes in it, or clears its tasks, is refused."""
+
+
+LEFT_FOR_DEAD: Final = "LeftForDead"
+"""The error of a run that died at work, and that nobody went on with."""
 
 
 def is_due(earlier: Run, run: Run, dead: Sequence[Run]) -> bool:
@@ -36,6 +42,14 @@ def is_due(earlier: Run, run: Run, dead: Sequence[Run]) -> bool:
 def taken_over_by(successor: RunId) -> Failure:
     """Return what ended a run that died at work."""
     return Failure(error=TAKEN_OVER, message=f"its lease ran out; run {successor} has taken over")
+
+
+def left_for_dead(silence: timedelta) -> Failure:
+    """Return what ended a run that nobody has heard of for so long, and that nobody has taken over."""
+    return Failure(
+        error=LEFT_FOR_DEAD,
+        message=f"no sign of life for {spell_duration(silence)}: its worker has died; clear its tasks, or run it again",
+    )
 
 
 def is_taken_over(run: Run) -> bool:

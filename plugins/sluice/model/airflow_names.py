@@ -34,6 +34,14 @@ REVIEW: Final = "review_id"
 """The field of the form, which nobody fills in, for the review that the form is about."""
 
 
+UPKEEP_DAG: Final = "sluice-upkeep"
+"""The DAG that removes what has outlived its time; no sync's DAG can have that name."""
+
+
+TAG: Final = "sluice"
+"""The tag of all DAGs of ours."""
+
+
 def dag_id_of(sync: str) -> str:
     """Return the id of a sync's DAG."""
     return f"sluice_{sync}"

@@ -43,3 +43,20 @@ class Pointer(Frozen):
     sha256: str = Field(pattern="^[0-9a-f]{64}$", description="of the stored bytes")
     records: int = Field(ge=0)
     expires_at: datetime | None = None
+
+
+class StoredObject(Frozen):
+    """An artifact as the object store lists it, whether anything points to it or not."""
+
+    sync: str
+    run: RunId
+    key: str
+    bytes: int = Field(ge=0)
+    stored_at: datetime = Field(description="when it was put last, by the clock of the object store")
+
+
+class Listing(Frozen):
+    """Some of the artifacts that there are."""
+
+    objects: tuple[StoredObject, ...]
+    after: str | None = Field(description="behind which key to go on; None: there are no more")

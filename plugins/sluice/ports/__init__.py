@@ -1,6 +1,6 @@
 """What the flow needs from the world, one small Protocol for each need, and `Services`, the bundle of them all."""
 
-from sluice.ports.artifacts import ArtifactStore, ChunkCodec
+from sluice.ports.artifacts import ArtifactStore, ChunkCodec, ColdStore
 from sluice.ports.by_hand import AuditStore, ByHandStore, DagRuns
 from sluice.ports.coordination import (
     AccessTokenStore,
@@ -47,6 +47,7 @@ __all__ = [
     "CallStore",
     "ChunkCodec",
     "Clock",
+    "ColdStore",
     "ConnectionInfo",
     "Connections",
     "DagRuns",

@@ -1,10 +1,11 @@
 """Bytes in the object store, and how raw chunks are laid out in them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import BinaryIO, Protocol
 
-from sluice.model.artifact import ArtifactRef, Pointer
+from sluice.model.artifact import ArtifactRef, Listing, Pointer, StoredObject
+from sluice.model.base import RunId
 
 
 class ArtifactStore(Protocol):
@@ -22,8 +23,24 @@ class ArtifactStore(Protocol):
     def get_file(self, pointer: Pointer, file: BinaryIO) -> None:
         """Write the bytes into an empty file, however many they are; raise as `get` does."""
 
-    def remove(self, pointer: Pointer) -> None:
+    def remove(self, artifact: Pointer | StoredObject) -> None:
         """Remove the bytes; nothing happens if they are gone."""
+
+    def listed(self, after: str) -> Listing:
+        """Return the next artifacts that there are behind a key, by key: few enough to be held in memory."""
+
+
+class ColdStore(Protocol):
+    """Copies of what is removed, where nothing of Sluice's ever looks or removes anything."""
+
+    def copy(self, artifact: Pointer | StoredObject) -> bool:
+        """Copy the bytes within the object store, and verify that; return False if there are none. Again: the same copy.
+
+        Raises `ArtifactCorrupt` if what was copied is not what a pointer was made for.
+        """
+
+    def write(self, sync: str, run: RunId, name: str, rows: Iterable[str]) -> None:
+        """Store rows of a run's state, each a JSON document, as compressed lines, and verify that; again: in the same place."""
 
 
 class ChunkCodec(Protocol):

@@ -7,7 +7,7 @@ from sluice.model.base import ShardKey
 from sluice.model.quality import Suite
 from sluice.model.spec import SyncSpec, WebhookSpec
 from sluice.model.stage import StagePolicy
-from sluice.ports.artifacts import ArtifactStore, ChunkCodec
+from sluice.ports.artifacts import ArtifactStore, ChunkCodec, ColdStore
 from sluice.ports.by_hand import AuditStore, ByHandStore, DagRuns
 from sluice.ports.coordination import AlertStore, CallStore, ProgressStore, Webhook
 from sluice.ports.gates import Gates, Triggers
@@ -67,5 +67,7 @@ class Services:
     gates: Gates
     dag_runs: DagRuns
     triggers: Triggers
+    cold: ColdStore | None = None
+    """Where copies of what is removed are kept; None: none are."""
     airflow_url: str | None = None
     """Where people reach this Airflow; None: that is not known here."""

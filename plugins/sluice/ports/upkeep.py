@@ -5,9 +5,9 @@ from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import Protocol
 
-from sluice.model.artifact import Pointer
+from sluice.model.artifact import Pointer, StoredObject
 from sluice.model.base import ReviewId, RunId, ShardKey
-from sluice.model.garbage import Garbage, Needed
+from sluice.model.garbage import Garbage, Heap, Holding, Needed, Retired, Undoing
 from sluice.model.run import Run
 from sluice.model.shard import Shard, ShardPlan
 
@@ -56,8 +56,17 @@ class GarbageStore(Protocol):
     def syncs(self) -> list[str]:
         """Return the syncs that have ended runs."""
 
-    def estimate(self, needed: Needed, quiet: timedelta) -> Garbage:
-        """Return what all of the below would remove now, without removing it."""
+    def undoing(self) -> list[Undoing]:
+        """Return the publications that are being taken back by runs which have not ended."""
+
+    def estimate(self, needed: Needed, quiet: timedelta, grace: timedelta) -> Garbage:
+        """Return what all of the below would remove now, without removing it; but orphans, which state does not know."""
+
+    def close_silent(self, grace: timedelta) -> int:
+        """Let runs fail that are at work, and that nobody has heard of for so long; return how many.
+
+        Never one that waits for a person. Their flights are free; they can be gone on with as any failed run.
+        """
 
     def sweep_control(self, quiet: timedelta) -> dict[str, int]:
         """Remove control state whose time is over; what is known of suppliers, once nobody has asked them for `quiet`."""
@@ -65,8 +74,11 @@ class GarbageStore(Protocol):
     def sweep_session(self) -> dict[str, int]:
         """Remove events and progress of runs that ended longer ago than their `session_ttl`."""
 
-    def condemn(self, needed: Needed) -> list[str]:
-        """Let expired pointers count no more that nobody needs; return the keys of their bytes.
+    def telling(self) -> AbstractContextManager[list[Retired]]:
+        """Yield the events of some of those runs, none if there are no more; they are removed when the block ends."""
+
+    def condemn(self, needed: Needed) -> tuple[list[Pointer], dict[Holding, Heap]]:
+        """Let expired pointers count no more that nobody needs; return one to each of their bytes, and what stays and why.
 
         Never one that is pinned, of a run that has not ended, or whose bytes a pointer names that has not expired.
         """
@@ -77,5 +89,16 @@ class GarbageStore(Protocol):
         What points to them is removed when the block ends without an error. Until then no run of theirs can be gone on with.
         """
 
-    def sweep_runs(self, needed: Needed) -> int:
-        """Remove ended runs whose `state_ttl` is over, whose artifacts are gone, and which nobody needs."""
+    def orphans(
+        self, found: Sequence[StoredObject], grace: timedelta
+    ) -> AbstractContextManager[tuple[list[StoredObject], Heap]]:
+        """Yield those of some objects that nothing points to, of runs that ended that long ago; and what is of no known run.
+
+        Until the block ends none of these runs can be gone on with: nobody is about to point to them.
+        """
+
+    def retiring(self, needed: Needed, grace: timedelta) -> AbstractContextManager[tuple[list[Retired], dict[str, int]]]:
+        """Yield some ended runs, none if there are no more, and the number of other rows by table; they go when the block ends.
+
+        Those whose `state_ttl` and `grace` are over, whose artifacts are gone, and which nobody needs.
+        """

@@ -1,9 +1,10 @@
 """Collecting garbage: what has outlived the time its stage gives it goes; what somebody still needs stays; the rest is counted.
 
-The order keeps every pointer whole, whenever a collector is killed: a pointer counts no more before its bytes go, and is
-removed after them. The next collection finds what was left and goes on.
+The order keeps every pointer whole, whenever a collector is killed: cold copies are made and verified first, a pointer counts
+no more before its bytes go, and is removed after them. The next collection finds what was left and goes on.
 """
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Final
 
@@ -15,58 +16,76 @@ from sluice.model.audit import POLICY, Act, Actor
 from sluice.model.base import RunId
 from sluice.model.garbage import Garbage, Needed
 from sluice.ports import Services
+from sluice.upkeep.removal import Removal
 
 log: Final = structlog.get_logger()
 
 _QUIET: Final = timedelta(days=30)
 """What is known of a supplier is forgotten once nobody has asked it for so long: longer than any breaker looks back."""
-_OBJECTS_AT_ONCE: Final = 100
-"""While so many are removed, none of their runs can be gone on with."""
+_GRACE: Final = timedelta(days=7)
+"""A run that nobody has heard of for so long is dead, and nobody is about to point to what is so old."""
 
 
-def collect(services: Services, *, dry_run: bool, by: Actor = POLICY) -> Garbage:
+def _unheard(_: str) -> None:
+    """Nobody listens."""
+
+
+def collect(services: Services, *, dry_run: bool, by: Actor = POLICY, tell: Callable[[str], None] = _unheard) -> Garbage:
     """Remove what has outlived its time, and return what it was; a dry run only counts it.
 
-    Of a sync whose newest publication is not known nothing is removed that could be needed to undo it. Running it again removes
-    what has outlived its time since.
+    Of a sync whose publications are not known nothing is removed that could be needed to undo one. Running it again removes
+    what has outlived its time since. `tell` hears what is being done, and how far that is.
     """
-    needed = _needed(services)
+    needed, grace = _needed(services), _grace(services)
+    removal = Removal(services, needed, grace, tell)
     if dry_run:
-        return services.garbage.estimate(needed, _QUIET)
-    control = services.garbage.sweep_control(_QUIET)
-    session = services.garbage.sweep_session()
-    artifacts, size = _remove_artifacts(services, needed)
-    runs = services.garbage.sweep_runs(needed)
-    garbage = Garbage(control=control, session=session, artifacts=artifacts, bytes=size, runs=runs, kept=needed.unknown)
-    log.info(log_events.GARBAGE_COLLECTED, **garbage.model_dump())
-    if garbage.artifacts or garbage.runs:
-        facts = garbage.model_dump(mode="json", include={"artifacts", "bytes", "runs"})
-        services.audit.note(Act.COLLECT_GARBAGE, by, None, facts)
+        estimated = services.garbage.estimate(needed, _QUIET, grace)
+        removal.count(estimated)
+        removal.orphans(is_dry=True)
+        return removal.garbage(copied=services.cold is not None)
+    removal.closed = services.garbage.close_silent(grace)
+    removal.control = services.garbage.sweep_control(_QUIET)
+    removal.events()
+    removal.session = {
+        table: number + removal.session.get(table, 0) for table, number in services.garbage.sweep_session().items()
+    }
+    removal.artifacts()
+    removal.orphans(is_dry=False)
+    removal.runs()
+    garbage = removal.garbage()
+    log.info(log_events.GARBAGE_COLLECTED, **garbage.model_dump(mode="json"))
+    if garbage.artifacts or garbage.orphans.objects or garbage.runs or garbage.closed:
+        told = {"artifacts", "bytes", "orphans", "runs", "closed", "copied"}
+        services.audit.note(Act.COLLECT_GARBAGE, by, None, garbage.model_dump(mode="json", include=told))
     return garbage
 
 
 def _needed(services: Services) -> Needed:
-    """Ask each target for the newest publication of its syncs."""
+    """Ask each target for the newest publication of its syncs, and for those that are being taken back."""
     published: list[RunId] = []
     unknown: dict[str, str] = {}
-    for sync in services.garbage.syncs():
+    undoing = services.garbage.undoing()
+    for sync in sorted({*services.garbage.syncs(), *(undo.sync for undo in undoing)}):
         try:
-            newest = services.ledger(services.spec(sync)).publications(sync, 1)
+            ledger = services.ledger(services.spec(sync))
+            known = [
+                *ledger.publications(sync, 1),
+                *(ledger.publication(undo.publication) for undo in undoing if undo.sync == sync),
+            ]
         except SluiceError as error:
             unknown[sync] = error.message
             continue
-        published += [publication.run for publication in newest]
-    return Needed(published=tuple(published), unknown=unknown)
+        published += [publication.run for publication in known if publication is not None]
+    return Needed(published=tuple(dict.fromkeys(published)), unknown=unknown)
 
 
-def _remove_artifacts(services: Services, needed: Needed) -> tuple[int, int]:
-    """Remove expired bytes, then what points to them; return how many objects there were, and their size."""
-    number, size = 0, 0
-    condemned = services.garbage.condemn(needed)
-    for start in range(0, len(condemned), _OBJECTS_AT_ONCE):
-        with services.garbage.removing(condemned[start : start + _OBJECTS_AT_ONCE], needed) as pointers:
-            for pointer in pointers:
-                services.artifacts.remove(pointer)
-        number += len(pointers)
-        size += sum(pointer.bytes for pointer in pointers)
-    return number, size
+def _grace(services: Services) -> timedelta:
+    """Return how long nothing is given up: longer than any task, any wait and any takeover."""
+    spans = [_GRACE]
+    for sync in services.garbage.syncs():
+        try:
+            policy = services.policy(services.spec(sync).stage)
+        except SluiceError:
+            continue  # its runs have ended, or it has no policy to wait by
+        spans += [policy.longest_run + policy.retry_window, policy.takeover, policy.wait_timeout]
+    return max(spans)

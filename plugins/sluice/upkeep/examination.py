@@ -23,9 +23,10 @@ from sluice.model.source import FilesSource, RestSource, SourceSpec
 from sluice.model.spec import SyncSpec
 from sluice.model.stage import StagePolicy
 from sluice.model.state_class import StateClass
-from sluice.ports import ArtifactStore, Clock, Connections, DatabaseProbe, SpecReader
+from sluice.ports import ArtifactStore, Clock, ColdStore, Connections, DatabaseProbe, SpecReader
 
 _TOLERABLE_SKEW: Final = timedelta(seconds=10)
+_COLD_PROBE: Final = RunId("doctor")
 _PROBE: Final = b"Sluice looks whether it can read what it has written here."
 
 
@@ -39,6 +40,7 @@ class Examined:
     state: Callable[[], DatabaseProbe]
     target: Callable[[str], DatabaseProbe]
     artifacts: Callable[[], ArtifactStore]
+    cold: Callable[[], ColdStore | None]
     warehouse: Callable[[str], datetime]
     """Asks the database behind a connection, a source of rows, for its time; raises what the source would."""
     pools: Callable[[], Sequence[str]] | None
@@ -168,15 +170,19 @@ def _schema(conn_id: str, schema: str, probe: DatabaseProbe) -> Finding:
 
 
 def _artifacts(examined: Examined) -> Finding:
-    """Put an object, read it back, and remove it."""
-    store = examined.artifacts()
+    """Put an object, read it back, list what there is, write where cold copies are wanted, and remove it."""
+    store, cold = examined.artifacts(), examined.cold()
     ref = ArtifactRef(sync="doctor", run=RunId(f"doctor-{uuid4().hex}"), kind=ArtifactKind.REPORT)
     pointer = store.put(ref, _PROBE, records=0, expires_at=None)
     try:
         store.get(pointer)
+        store.listed("")
+        if cold is not None:
+            cold.write(ref.sync, _COLD_PROBE, "probe", ())
     finally:
         store.remove(pointer)
-    return Finding(check="artifacts", subject=ARTIFACTS, standing=Standing.OK, said="an object was put, read back and removed")
+    said = "an object was put, read back and removed" + ("" if cold is None else "; cold copies can be written")
+    return Finding(check="artifacts", subject=ARTIFACTS, standing=Standing.OK, said=said)
 
 
 def _sources(spec: SyncSpec) -> list[SourceSpec]:

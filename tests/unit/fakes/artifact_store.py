@@ -1,11 +1,12 @@
 """An `ArtifactStore` in memory."""
 
 import hashlib
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import BinaryIO
 
 from sluice.errors import ArtifactCorrupt
-from sluice.model.artifact import ArtifactRef, Pointer
+from sluice.model.artifact import ArtifactRef, Listing, Pointer, StoredObject
+from sluice.model.base import RunId
 
 
 class MemoryArtifactStore:
@@ -13,6 +14,8 @@ class MemoryArtifactStore:
 
     def __init__(self) -> None:
         self.objects: dict[str, bytes] = {}
+        self.stored_at = datetime.now(UTC)
+        """When all of it was put."""
 
     def put(self, ref: ArtifactRef, data: bytes, records: int, expires_at: datetime | None) -> Pointer:
         key = f"{ref.sync}|{ref.run}|{ref.kind}|{ref.shard!r}|{ref.seq}|{ref.variant}"
@@ -28,8 +31,18 @@ class MemoryArtifactStore:
         file.write(self.get(pointer))
         file.seek(0)
 
-    def remove(self, pointer: Pointer) -> None:
-        self.objects.pop(pointer.key, None)
+    def remove(self, artifact: Pointer | StoredObject) -> None:
+        self.objects.pop(artifact.key, None)
+
+    def listed(self, after: str) -> Listing:
+        """Return the next two."""
+        left = sorted(key for key in self.objects if key > after)
+        page = left[:2]
+        found = [
+            StoredObject(sync=sync, run=RunId(run), key=key, bytes=len(self.objects[key]), stored_at=self.stored_at)
+            for key, (sync, run, *_) in ((key, key.split("|")) for key in page)
+        ]
+        return Listing(objects=tuple(found), after=page[-1] if len(left) > len(page) else None)
 
     def get(self, pointer: Pointer) -> bytes:
         data = self.objects.get(pointer.key)

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 
-from sluice.model.artifact import Pointer
+from sluice.model.artifact import Pointer, StoredObject
 from sluice.model.base import RunId
-from sluice.model.garbage import Garbage, Needed
+from sluice.model.garbage import Garbage, Heap, Holding, Needed, OfSync, Retired, Undoing
 from tests.unit.fakes.memory import Memory
 
 
@@ -21,14 +21,53 @@ class MemoryGarbageStore:
         """Return the syncs that have ended runs."""
         return sorted({run.sync for run in self._memory.runs.values() if run.finished_at})
 
-    def estimate(self, needed: Needed, quiet: timedelta) -> Garbage:
+    def undoing(self) -> list[Undoing]:
+        """Return what unfinished runs take back."""
+        runs = self._memory.runs.values()
+        return [Undoing(sync=run.sync, publication=run.undoes) for run in runs if run.undoes and run.finished_at is None]
+
+    def estimate(self, needed: Needed, quiet: timedelta, grace: timedelta) -> Garbage:
         """Return what would go."""
-        self.steps.append(f"estimate {quiet.days}")
+        self.steps.append(f"estimate {quiet.days} {grace.days}")
         expired = self._expired(needed)
-        runs = len(self._old_runs(needed, without=expired))
-        size = sum(pointer.bytes for pointer in {pointer.key: pointer for pointer in expired}.values())
-        number = len({pointer.key for pointer in expired})
-        return Garbage(control={}, session={}, artifacts=number, bytes=size, runs=runs, kept=needed.unknown)
+        runs = self._old_runs(needed, without=expired)
+        objects = {pointer.key: pointer for pointer in expired}
+        size = sum(pointer.bytes for pointer in objects.values())
+        syncs = {
+            sync: OfSync(
+                artifacts=Heap(
+                    objects=sum(one.ref.sync == sync for one in objects.values()),
+                    bytes=sum(one.bytes for one in objects.values() if one.ref.sync == sync),
+                ),
+                runs=sum(self._memory.runs[run].sync == sync for run in runs),
+            )
+            for sync in {*(one.ref.sync for one in objects.values()), *(self._memory.runs[run].sync for run in runs)}
+        }
+        return Garbage(
+            control={}, session={}, artifacts=len(objects), bytes=size, runs=len(runs), syncs=syncs, kept=needed.unknown
+        )
+
+    def close_silent(self, grace: timedelta) -> int:
+        """None ever is."""
+        self.steps.append(f"silent {grace.days}")
+        return 0
+
+    @contextmanager
+    def telling(self) -> Iterator[list[Retired]]:
+        """There are none."""
+        yield []
+
+    @contextmanager
+    def orphans(self, found: Sequence[StoredObject], grace: timedelta) -> Iterator[tuple[list[StoredObject], Heap]]:
+        """Yield what no pointer names, of runs that ended long ago."""
+        self.steps.append("orphans")
+        runs, before = self._memory.runs, self._memory.clock.now() - grace
+        named = {pointer.key for pointer in self._memory.pointers.values()}
+        stray = [one for one in found if one.key not in named]
+        known = [one for one in stray if one.run in runs]
+        strange = [one for one in stray if one.run not in runs]
+        old = [one for one in known if (ended := runs[one.run].finished_at) is not None and ended <= before]
+        yield old, Heap(objects=len(strange), bytes=sum(one.bytes for one in strange))
 
     def sweep_control(self, quiet: timedelta) -> dict[str, int]:
         """There is none."""
@@ -40,10 +79,10 @@ class MemoryGarbageStore:
         self.steps.append("session")
         return {}
 
-    def condemn(self, needed: Needed) -> list[str]:
-        """Return the keys of expired pointers."""
+    def condemn(self, needed: Needed) -> tuple[list[Pointer], dict[Holding, Heap]]:
+        """Return expired pointers."""
         self.steps.append("condemn")
-        return sorted({pointer.key for pointer in self._expired(needed)})
+        return list({pointer.key: pointer for pointer in self._expired(needed)}.values()), {}
 
     @contextmanager
     def removing(self, keys: Sequence[str], needed: Needed) -> Iterator[list[Pointer]]:
@@ -54,13 +93,14 @@ class MemoryGarbageStore:
         for pointer in expired:
             del self._memory.pointers[pointer.ref]
 
-    def sweep_runs(self, needed: Needed) -> int:
-        """Remove the runs that are left without artifacts."""
-        self.steps.append("runs")
-        old = self._old_runs(needed, without=[])
+    @contextmanager
+    def retiring(self, needed: Needed, grace: timedelta) -> Iterator[tuple[list[Retired], dict[str, int]]]:
+        """Yield one of the runs that are left without artifacts, and remove it."""
+        self.steps.append(f"runs {grace.days}")
+        old = [self._memory.runs[run] for run in self._old_runs(needed, without=[])[:1]]
+        yield [Retired(run.id, run.sync, "state", iter([run.model_dump_json()])) for run in old], {}
         for run in old:
-            del self._memory.runs[run]
-        return len(old)
+            del self._memory.runs[run.id]
 
     def _expired(self, needed: Needed) -> list[Pointer]:
         now = self._memory.clock.now()

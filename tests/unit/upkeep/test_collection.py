@@ -54,7 +54,16 @@ def test_all_that_has_outlived_its_time_goes_and_is_told(workshop: Workshop) -> 
     assert garbage == estimated
     assert (garbage.artifacts, garbage.bytes, garbage.runs) == (len(before), sum(map(len, before.values())), 1)
     assert (workshop.artifacts.objects, workshop.memory.pointers, workshop.memory.runs) == ({}, {}, {})
-    assert store.steps == ["estimate 30", "control 30", "session", "condemn", "remove", "runs"]
+    assert store.steps[0] == "estimate 30 7"
+    assert list(dict.fromkeys(store.steps[2:])) == [
+        "orphans",
+        "silent 7",
+        "control 30",
+        "session",
+        "condemn",
+        "remove",
+        "runs 7",
+    ]
     assert [log["artifacts"] for log in logs if log["event"] == log_events.GARBAGE_COLLECTED] == [len(before)]
 
 

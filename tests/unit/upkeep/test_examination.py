@@ -95,6 +95,7 @@ HEALTHY = Examined(
     state=lambda: Probe(CLOCK),
     target=lambda _: Probe(CLOCK),
     artifacts=MemoryArtifactStore,
+    cold=lambda: None,
     warehouse=lambda _: CLOCK.now(),
     pools=lambda: ["sluice_hotel_content"],
     unable=lambda _: [],

@@ -8,7 +8,7 @@ from sluice.adapters.artifacts.cache import LocalCache
 from sluice.adapters.artifacts.s3 import S3ArtifactStore
 from sluice.adapters.artifacts.worker import Stored
 from sluice.model import metric
-from sluice.model.artifact import ArtifactRef, Pointer
+from sluice.model.artifact import ArtifactRef, Listing, Pointer, StoredObject
 from sluice.ports import Metrics
 
 
@@ -36,9 +36,13 @@ class CachedArtifactStore:
         """Write the bytes into a file, straight from the object store."""
         self._store.get_file(pointer, file)
 
-    def remove(self, pointer: Pointer) -> None:
+    def remove(self, artifact: Pointer | StoredObject) -> None:
         """Remove the bytes from the object store; a copy goes as others do."""
-        self._store.remove(pointer)
+        self._store.remove(artifact)
+
+    def listed(self, after: str) -> Listing:
+        """Return the next artifacts in the object store."""
+        return self._store.listed(after)
 
     def get(self, pointer: Pointer) -> bytes:
         """Return the bytes; raise `ArtifactCorrupt` if they are missing or do not match the pointer's sha-256."""

@@ -12,13 +12,17 @@ from typing import Final
 
 from sluice.errors import ConnectionInvalid
 from sluice.model.artifact import ArtifactKind, ArtifactRef
+from sluice.model.base import RunId
 
 NO_SHARD: Final = "-"
 LONGEST_NAME: Final = 160
 """Bytes of one encoded name; stores allow 255 a part and 1024 a key."""
 
+_PARTS: Final = 5
+_DIGITS: Final = 6
+_ESCAPED: Final = re.compile(rb"=([0-9A-F]{2})")
 _PLAIN: Final = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.")
-_EXTENSIONS: Final = {
+_EXTENSIONS: Final[dict[str, str]] = {
     ArtifactKind.SPEC: "json",
     ArtifactKind.RUN: "json",
     ArtifactKind.RAW: "chunk",
@@ -59,8 +63,35 @@ def encode(name: str) -> str:
     return f"{encoded[: LONGEST_NAME - len(digest) - 2]}=={digest}"
 
 
-def checked_prefix(conn_id: str, prefix: object) -> str:
-    """Return the prefix of a connection without outer slashes; raise `ConnectionInvalid` if it makes no safe key."""
+def owner_of(key: str, prefix: str) -> tuple[str, RunId] | None:
+    """Return the sync and the run of an artifact's key; None for any other key, or if a name of it was cut.
+
+    `prefix` is what stands before the sync, the slash included.
+    """
+    parts = key.removeprefix(prefix).split("/")
+    if not key.startswith(prefix) or len(parts) != _PARTS or not _is_artifact(parts[2], parts[4]):
+        return None
+    sync, run = decoded(parts[0]), decoded(parts[1])
+    return None if sync is None or run is None else (sync, RunId(run))
+
+
+def decoded(name: str) -> str | None:
+    """Return what `encode` was given to return this; None if that cannot be told."""
+    try:
+        raw = _ESCAPED.sub(lambda found: bytes([int(found[1], 16)]), name.encode("ascii")) if name != "==" else b""
+        plain = raw.decode("utf-8", "surrogatepass")
+    except UnicodeError:
+        return None
+    return plain if encode(plain) == name else None
+
+
+def _is_artifact(kind: str, name: str) -> bool:
+    number, _, extension = name.partition(".") if "-" not in name else (name.partition("-")[0], "", name.rpartition(".")[2])
+    return _EXTENSIONS.get(kind) == extension and len(number) >= _DIGITS and number.isdecimal()
+
+
+def checked_prefix(conn_id: str, prefix: object, name: str = "prefix") -> str:
+    """Return a prefix in the extra of a connection without outer slashes; raise `ConnectionInvalid` if it makes no safe key."""
     text = prefix.strip("/") if isinstance(prefix, str) else None
     if text == "":
         return text
@@ -70,7 +101,7 @@ def checked_prefix(conn_id: str, prefix: object) -> str:
         or not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*(/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*", text)
     ):
         raise ConnectionInvalid(
-            f"connection {conn_id}: `prefix` in the extra must be names of letters, digits, `_`, `-` and inner dots, "
+            f"connection {conn_id}: `{name}` in the extra must be names of letters, digits, `_`, `-` and inner dots, "
             f"joined by single slashes, at most {LONGEST_NAME} characters"
         )
     return text

@@ -2,39 +2,22 @@
 
 import hashlib
 from base64 import b64encode
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
-from datetime import datetime, timedelta
-from functools import cached_property, partial
+from collections.abc import Iterator
+from datetime import datetime
+from functools import partial
 from io import SEEK_END
 from typing import Any, BinaryIO, Final
 
-from sluice.adapters.artifacts.keys import checked_prefix, key_of
+from sluice.adapters.artifacts.bucket import BLOCK, Bucket, digest_of
+from sluice.adapters.artifacts.keys import key_of, owner_of
 from sluice.adapters.artifacts.worker import Stored, worker_id
-from sluice.adapters.s3_client import DEFAULT_REGION, extra_text, s3_client, store_errors
-from sluice.errors import ArtifactCorrupt, ArtifactsUnavailable, ConnectionInvalid
-from sluice.model.artifact import ArtifactRef, Pointer
-from sluice.model.loss_window import Writing
+from sluice.errors import ArtifactCorrupt, ArtifactsUnavailable
+from sluice.model.artifact import ArtifactRef, Listing, Pointer, StoredObject
 from sluice.ports import ConnectionInfo
 
-_ATTEMPTS: Final = 4
-_CONNECT_SECONDS: Final = 5
-_READ_SECONDS: Final = 60
 _DIGEST: Final = "sha256"
 _WRITER: Final = "writer"
-_BLOCK: Final = 1 << 20
-WRITING: Final = Writing(retries=_ATTEMPTS - 1, timeout=timedelta(seconds=_CONNECT_SECONDS + _READ_SECONDS))
-"""How long a put may drag on."""
-
-_REFUSED: Final = frozenset(
-    {"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "401", "403"}
-)
-_MISSING: Final = "NoSuchKey"
-_NOTHING_THERE: Final = 404
-"""Without `NoSuchKey`: the answer to a HEAD, which has no body, or that of something which stands before the store."""
-_BUSY: Final = frozenset({"RequestTimeout", "SlowDown", "Throttling", "ThrottlingException", "OperationAborted"})
-_TOO_MANY: Final = 429
-_SERVER_ERROR: Final = 500
+_AT_ONCE: Final = 1000
 
 
 class S3ArtifactStore:
@@ -42,13 +25,8 @@ class S3ArtifactStore:
 
     def __init__(self, info: ConnectionInfo) -> None:
         """Read the connection (type aws); nothing is contacted before the first use."""
-        self._info = info
-        self._bucket = extra_text(info, "bucket")
-        if not self._bucket:
-            raise ConnectionInvalid(f"connection {info.conn_id}: name the bucket in the extra, as `bucket`")
-        self._endpoint = extra_text(info, "endpoint_url") or None
-        self._region = extra_text(info, "region_name") or DEFAULT_REGION
-        self._prefix = checked_prefix(info.conn_id, info.extra.get("prefix") or "")
+        self._place = Bucket(info)
+        self._bucket = self._place.name
 
     def put(self, ref: ArtifactRef, data: bytes, records: int, expires_at: datetime | None) -> Pointer:
         """Store and verify the bytes, and return their pointer. Idempotent: the key derives from `ref` alone.
@@ -57,7 +35,7 @@ class S3ArtifactStore:
         """
         pointer = Pointer(
             ref=ref,
-            key=key_of(ref, self._prefix),
+            key=key_of(ref, self._place.prefix),
             bytes=len(data),
             sha256=hashlib.sha256(data).hexdigest(),
             records=records,
@@ -69,19 +47,19 @@ class S3ArtifactStore:
         """Store and verify all that a file holds, as `put` does; it is read several times, and little of it at a time."""
         pointer = Pointer(
             ref=ref,
-            key=key_of(ref, self._prefix),
+            key=key_of(ref, self._place.prefix),
             bytes=file.seek(0, SEEK_END),
-            sha256=_digest_of(file, hashlib.sha256).hex(),
+            sha256=digest_of(file, hashlib.sha256).hex(),
             records=records,
             expires_at=expires_at,
         )
-        md5 = _digest_of(file, partial(hashlib.md5, usedforsecurity=False))
+        md5 = digest_of(file, partial(hashlib.md5, usedforsecurity=False))
         file.seek(0)
         return self._put(pointer, file, md5)
 
     def _put(self, pointer: Pointer, body: bytes | BinaryIO, md5: bytes) -> Pointer:
         key = pointer.key
-        with self._translated(key):
+        with self._place.errors(key):
             self._client.put_object(
                 Bucket=self._bucket,
                 Key=key,
@@ -105,7 +83,7 @@ class S3ArtifactStore:
     def read(self, pointer: Pointer) -> Stored:
         """Return the bytes and whose they are; raise as `get` does."""
         key = pointer.key
-        with self._translated(key):
+        with self._place.errors(key):
             answer = self._client.get_object(Bucket=self._bucket, Key=key)
             with answer["Body"] as body:
                 _require_length(pointer, answer["ContentLength"])
@@ -124,79 +102,43 @@ class S3ArtifactStore:
         _require_right(pointer, digest.hexdigest())
 
     def _blocks(self, pointer: Pointer) -> Iterator[bytes]:
-        with self._translated(pointer.key):
+        with self._place.errors(pointer.key):
             answer = self._client.get_object(Bucket=self._bucket, Key=pointer.key)
             with answer["Body"] as body:
                 _require_length(pointer, answer["ContentLength"])
-                yield from iter(partial(body.read, _BLOCK), b"")
+                yield from iter(partial(body.read, BLOCK), b"")
 
-    def remove(self, pointer: Pointer) -> None:
+    def remove(self, artifact: Pointer | StoredObject) -> None:
         """Remove the bytes; nothing happens if they are gone."""
-        with self._translated(pointer.key):
-            self._client.delete_object(Bucket=self._bucket, Key=pointer.key)
+        with self._place.errors(artifact.key):
+            self._client.delete_object(Bucket=self._bucket, Key=artifact.key)
+
+    def listed(self, after: str) -> Listing:
+        """Return the next artifacts below the prefix, in the order of their keys; what is no artifact is left out."""
+        prefix = f"{self._place.prefix}/" if self._place.prefix else ""
+        with self._place.errors(prefix):
+            asked = {"Bucket": self._bucket, "Prefix": prefix, "StartAfter": after, "MaxKeys": _AT_ONCE}
+            page = self._client.list_objects_v2(**asked)
+        found = page.get("Contents", [])
+        owned = ((one, owner_of(one["Key"], prefix)) for one in found)
+        return Listing(
+            objects=tuple(
+                StoredObject(sync=owner[0], run=owner[1], key=one["Key"], bytes=one["Size"], stored_at=one["LastModified"])
+                for one, owner in owned
+                if owner is not None
+            ),
+            after=found[-1]["Key"] if page["IsTruncated"] else None,
+        )
 
     def ensure_bucket(self) -> None:
         """Create the bucket if it is missing, for a store that belongs to Sluice alone."""
-        with self._translated(""):
+        with self._place.errors(""):
             if self._bucket not in {bucket["Name"] for bucket in self._client.list_buckets()["Buckets"]}:
                 self._client.create_bucket(Bucket=self._bucket)
 
-    @cached_property
-    def _client(self) -> Any:
-        return s3_client(self._info, attempts=_ATTEMPTS, connect_seconds=_CONNECT_SECONDS, read_seconds=_READ_SECONDS)
-
-    def _translated(self, key: str) -> AbstractContextManager[None]:
-        return store_errors(
-            self._info.conn_id,
-            self._where,
-            names=f"bucket `{self._bucket}` or region `{self._region}`",
-            unavailable=ArtifactsUnavailable,
-            told=lambda response: self._told_by(response, key),
-        )
-
-    def _told_by(self, response: Any, key: str) -> Exception:
-        code = str(response.get("Error", {}).get("Code", ""))
-        status = int(response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
-        conn_id = self._info.conn_id
-        if code == "NoSuchBucket":
-            return ConnectionInvalid(
-                f"there is no bucket `{self._bucket}` at {self._where}: create it, or correct `bucket` in the extra of "
-                f"connection {conn_id}",
-                code=code,
-            )
-        if code == _MISSING:
-            return ArtifactCorrupt(f"artifact {key} is missing in bucket `{self._bucket}` at {self._where}", key=key)
-        if status == _NOTHING_THERE:
-            return ArtifactsUnavailable(
-                f"{self._where} says that {key} is not there, but not as an object store does: look at it, and at endpoint_url "
-                f"in the extra of connection {conn_id}",
-                key=key,
-            )
-        if code in _REFUSED:
-            return ConnectionInvalid(
-                f"the object store at {self._where} refuses the credentials of connection {conn_id} ({code}): correct its "
-                f"login (access key) and password (secret), or allow them bucket `{self._bucket}`",
-                code=code,
-            )
-        if status >= _SERVER_ERROR or status == _TOO_MANY or code in _BUSY:
-            return ArtifactsUnavailable(f"the object store at {self._where} is not able to answer now ({code})", code=code)
-        return ConnectionInvalid(
-            f"the object store at {self._where} refuses what was asked of bucket `{self._bucket}` ({code or status}): check "
-            f"endpoint_url, region_name and bucket in the extra of connection {conn_id}",
-            code=code,
-        )
-
     @property
-    def _where(self) -> str:
-        return self._endpoint or f"AWS, region {self._region}"
-
-
-def _digest_of(file: BinaryIO, algorithm: Callable[[], Any]) -> bytes:
-    file.seek(0)
-    digest = algorithm()
-    for block in iter(partial(file.read, _BLOCK), b""):
-        digest.update(block)
-    return bytes(digest.digest())
+    def _client(self) -> Any:
+        return self._place.client
 
 
 def _require_length(pointer: Pointer, length: int) -> None:

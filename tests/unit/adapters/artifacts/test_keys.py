@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.adapters.artifacts.keys import checked_prefix, encode, key_of
+from sluice.adapters.artifacts.keys import checked_prefix, encode, key_of, owner_of
 from sluice.errors import ConnectionInvalid
 from sluice.model.artifact import ArtifactKind, ArtifactRef
 from sluice.model.base import RunId, ShardKey
@@ -39,6 +39,17 @@ def test_keys_are_safe(ref: ArtifactRef, prefix: str) -> None:
     assert len(parts) == 5 + len([part for part in prefix.split("/") if part])
     assert all(re.fullmatch(r"[A-Za-z0-9_=-][A-Za-z0-9_.=-]{0,254}", part) for part in parts)
     assert len(key) <= 1024
+
+
+@given(ref=refs, prefix=st.sampled_from(["", "a/", "a/b.c/"]))
+def test_keys_tell_whose_they_are(ref: ArtifactRef, prefix: str) -> None:
+    """Unless a name was cut; a key is nobody's below another prefix, or with anything in front of it."""
+    key = key_of(ref, prefix.rstrip("/"))
+    cut = any(len(encode(name)) == 160 for name in (ref.sync, ref.run))
+    assert owner_of(key, prefix) == (None if cut else (ref.sync, ref.run))
+    assert owner_of(key, f"{prefix}other/") is None
+    assert owner_of(f"cold/{key}", "") is None
+    assert owner_of(key.rpartition(".")[0], prefix) is None
 
 
 @given(one=refs, other=refs)
