@@ -9,8 +9,15 @@ from typing import Any
 import pytest
 import yaml
 
+from sluice.airflow_glue.notifiers import sender
+from sluice.airflow_glue.workplace import Workplace
+from sluice.errors import ReceiverUnavailable
+from sluice.model.alert import Tidings
+from sluice.model.notice import Notice
+from sluice.model.stage import Notifier
 from tests.dags.driving import DrivenAirflow
 from tests.support.servers import Supplier
+from tests.unit.flow.workshop import Workshop
 
 DAG = "sluice_grouped"
 """A sync whose tasks are tried twice."""
@@ -29,6 +36,16 @@ class Noted(BaseNotifier):
             file.write(json.dumps({**context["alert"], "text": self.text}) + "\\n")
         if len(self.file.read_text().splitlines()) in self.fails:
             raise ConnectionError("the network is down")
+"""
+
+BROKEN = """
+from airflow.sdk import BaseNotifier
+
+class Unmade(BaseNotifier):
+    def __init__(self): raise TypeError("it is abstract")
+
+class Unknown(BaseNotifier):
+    def __init__(self): raise LookupError("there is no connection pager")
 """
 
 Heard = Callable[[], list[dict[str, Any]]]
@@ -86,3 +103,19 @@ def test_a_sync_that_fails_and_recovers(airflow: DrivenAirflow, notified: Callab
     assert (asked["kind"], asked["todo"]) == ("review", "a review was asked for")
     assert "/reviews/" in asked["url"]
     assert [(one["kind"], one["key"]) for one in recovered] == [("recovered", warned["key"])] * 2
+
+
+def test_a_notifier_that_cannot_be_made_fails_no_run(
+    airflow_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that never can be has refused; what it looks up may be there later. Neither raises what nobody expects."""
+    (tmp_path / "broken_by_tests.py").write_text(BROKEN)
+    monkeypatch.setenv("SLUICE_INCLUDE", str(tmp_path))
+    workshop = Workshop()
+    run = workshop.begin()
+    send = sender(Workplace(services=workshop.services, run_id=run.id, context={}))
+    notice = Notice(tidings=Tidings.WARN, run=run)
+    refused = send(Notifier(notifier="broken_by_tests.Unmade"), notice)
+    assert (refused.accepted, refused.answer) == (False, "TypeError: it is abstract")
+    with pytest.raises(ReceiverUnavailable, match="LookupError: there is no connection pager"):
+        send(Notifier(notifier="broken_by_tests.Unknown"), notice)

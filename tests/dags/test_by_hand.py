@@ -1,5 +1,8 @@
 """Acts by hand upon DagRuns: what a person has ended stays so through Airflow's own tries, until a person clears it."""
 
+import psycopg
+
+from sluice.adapters.postgres import conninfo
 from sluice.model.audit import Act
 from sluice.model.base import ShardKey
 from sluice.model.lifecycle import RunStatus
@@ -37,9 +40,16 @@ def test_a_stopped_shard_and_a_cancelled_run_go_on_once_they_are_cleared(
 def test_a_cancelled_runs_dag_run_is_ended_by_airflow(
     airflow: DrivenAirflow, api: ConnectionInfo, database: ConnectionInfo
 ) -> None:
-    """Where it can be asked: its gate asks nobody any more. Who has triggered what is forced is in the audit trail, too."""
+    """Where it can be asked: its gate asks nobody any more. Who has triggered what is forced is in the audit trail, too.
+
+    A clearing before the run was opened is known once it is: no later task takes it for one after the act.
+    """
     assert api.conn_id == "sluice_airflow"
     run = airflow.trigger(DAG, review="always", force=True)
+    airflow.clear(DAG, run, "admit")
+    airflow.drive(DAG, run, up_to="shard")
+    with psycopg.connect(conninfo(database)) as connection:
+        assert connection.execute("select clearings from sluice_state.run").fetchall() == [(1,)]
     assert airflow.drive(DAG, run)["gate"] == "awaiting_input"
     with services() as state:
         cancel_run(state, run_of(state, run).id, an_actor())

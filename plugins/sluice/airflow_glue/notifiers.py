@@ -25,18 +25,20 @@ def sender(work: Workplace) -> Send:
         try:
             made = notifier_class(to, settings().include)(**to.arguments)
         except (SpecInvalid, TypeError) as error:
-            return CallResult(accepted=False, answer=f"{type(error).__name__}: {_safe(error)}")
+            return CallResult(accepted=False, answer=_told(error))
+        except Exception as error:  # what it is made with may be looked up somewhere
+            raise ReceiverUnavailable(f"{to.notifier}: {_told(error)}") from error
         # A notifier writes its own fields into the context it is given.
         context: Any = {**work.context, "alert": notice_fields(work.services, notice)}
         try:
             made(context)
         except Exception as error:  # whatever it uses to reach people may raise anything
-            raise ReceiverUnavailable(f"{to.notifier}: {type(error).__name__}: {_safe(error)}") from error
+            raise ReceiverUnavailable(f"{to.notifier}: {_told(error)}") from error
         return CallResult(accepted=True, answer="told")
 
     return send
 
 
-def _safe(error: BaseException) -> str:
+def _told(error: BaseException) -> str:
     """Return what an error says, without the secrets that Airflow knows of."""
-    return str(redact(str(error)))
+    return f"{type(error).__name__}: {redact(str(error))}"

@@ -10,6 +10,7 @@ from airflow.sdk import Asset
 from airflow.sdk.exceptions import AirflowSkipException
 
 from sluice.airflow_glue.asking import Answered, has_tries_left
+from sluice.airflow_glue.known_shards import remember_shards
 from sluice.airflow_glue.mending import what_to_mend
 from sluice.airflow_glue.params import run_request
 from sluice.airflow_glue.shard_groups import fetch_group, spread, transform_group
@@ -47,6 +48,8 @@ class SyncTasks:
             origin = Origin(dag_id=dag_run.dag_id, dag_run_id=dag_run.run_id)
             request = run_request(work.services.spec(self.sync), work.context["params"], origin, backfilled(dag_run))
             run = admit(work.services, request.model_copy(update={"by": asked_by(dag_run)}), work.run_id)
+            # Before, there may have been no run to note it of: whoever cancels this one from now on means after that clearing.
+            work.services.by_hand.note_clearing(run.id, dag_run.clear_number)
             if run.is_following:
                 raise _followed(work.services, run)
             if run.follows is not None:
@@ -55,12 +58,14 @@ class SyncTasks:
 
     def shard(self) -> list[dict[str, object]]:
         """Plan the shards, and return one group of them for each mapped task."""
+        from sluice.flow.pinned_spec import pinned_spec
         from sluice.flow.sharder import plan_shards
 
         with working(Step.SHARD, self.include) as work:
-            shards = plan_shards(work.services, work.run_id)
-            policy = work.services.policy(work.services.runs.get(work.run_id).stage)
-            return spread([shard.key for shard in shards], policy.groups)
+            keys = [shard.key for shard in plan_shards(work.services, work.run_id)]
+            run = work.services.runs.get(work.run_id)
+            remember_shards(pinned_spec(work.services, run), run, keys)
+            return spread(keys, work.services.policy(run.stage).groups)
 
     def fetch(self, group: dict[str, Any]) -> Report:
         """Fetch a group's shards."""
