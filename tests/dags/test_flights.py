@@ -28,7 +28,7 @@ def test_of_two_dag_runs_of_one_request_one_works_and_one_follows(
     with services() as state:
         assert (run_of(state, second).status, run_of(state, second).follows) == (RunStatus.WAITING, run_of(state, first).id)
     assert told_on_the_page(airflow, second) == ("follows", run_id_of(DAG, first))
-    assert f"follows <code>{run_id_of(DAG, first)}</code>" in airflow.client.get("/sluice/").text
+    assert f"follows <code>{run_id_of(DAG, first)}</code>" in airflow.client.get(f"/sluice/dags/{DAG}").text
 
     assert set(airflow.drive(DAG, first).values()) == {"success"}
     asked, events = supplier.requests(), airflow.asset_events("x-sluice://hotels")

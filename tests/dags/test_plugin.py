@@ -38,7 +38,7 @@ def test_no_file_is_named_like_a_module_of_the_standard_library() -> None:
 def test_the_plugin_loads_without_the_pages_outside_the_api_server(airflow_home: Path) -> None:
     """Every worker loads plugins; only the API server builds the pages."""
     done = subprocess.run([sys.executable, "-c", LOADS], check=True, capture_output=True, text=True)
-    assert done.stdout.splitlines()[-1] == "1 0 2 False"
+    assert done.stdout.splitlines()[-1] == "1 0 3 False"
 
 
 ENDS_QUESTIONS = """
