@@ -12,13 +12,12 @@ from sluice.errors import IllegalTransition, NotFound, SluiceError, StateTooNew,
 from sluice.flow.gate import decide
 from sluice.flow.inline import resume_inline
 from sluice.model.airflow_names import dag_id_of
-from sluice.model.base import Frozen
 from sluice.model.lifecycle import WAITING_VERDICTS
 from sluice.model.review import LONGEST_COMMENT, MOST_DELETES, Choice, Decision, Review, no_longer_waits
 from sluice.model.run import Run
 from sluice.ports import Services
 from sluice.web.surroundings import Surroundings
-from sluice.web.writing import Done
+from sluice.web.writing import Done, Form
 
 log: Final = structlog.get_logger()
 
@@ -29,7 +28,7 @@ _SAID: Final = {
 }
 
 
-class Answer(Frozen):
+class Answer(Form):
     """The form of a review."""
 
     choice: Choice

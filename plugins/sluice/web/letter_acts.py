@@ -7,17 +7,16 @@ from pydantic import Field
 from sluice.errors import AirflowUnavailable, ConnectionInvalid, NotFound, UsageInvalid
 from sluice.model.airflow_names import dag_id_of
 from sluice.model.audit import Act, Actor
-from sluice.model.base import Frozen
 from sluice.model.run import Mode, Origin, Redrive, ReviewMode, RunRequest
 from sluice.ports import Services
 from sluice.web.surroundings import Surroundings
-from sluice.web.writing import Done, Reason
+from sluice.web.writing import Done, Form, Reason
 
 _MOST: Final = 1_000
 _LARGEST: Final = 2**63 - 1
 
 
-class Chosen(Frozen):
+class Chosen(Form):
     """Letters by number, or all objects of a cause."""
 
     letters: tuple[Annotated[int, Field(ge=1, le=_LARGEST)], ...] = Field(default=(), max_length=_MOST)

@@ -8,12 +8,12 @@ from pydantic import Field
 from sluice.errors import NotFound
 from sluice.model.airflow_names import dag_id_of
 from sluice.model.audit import Actor
-from sluice.model.base import Frozen, ShardKey
+from sluice.model.base import ShardKey
 from sluice.model.lifecycle import RunStatus
 from sluice.model.run import Run
 from sluice.ports import Services
 from sluice.upkeep import by_hand, what_next
-from sluice.web.writing import Done, Reason
+from sluice.web.writing import Done, Form, Reason
 
 VIA: Final = "pages"
 
@@ -26,7 +26,7 @@ class ShardAct(StrEnum):
     STOP = "stop"
 
 
-class ActOnShard(Frozen):
+class ActOnShard(Form):
     """The form for a shard."""
 
     act: ShardAct
@@ -34,7 +34,7 @@ class ActOnShard(Frozen):
     reason: Reason
 
 
-class ActOnRun(Frozen):
+class ActOnRun(Form):
     """The form for the run itself."""
 
     reason: Reason

@@ -3,7 +3,8 @@
 from typing import Annotated, Any
 
 from fastapi import Depends
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, field_validator
+from pydantic_core import PydanticCustomError
 
 from sluice.model.base import Frozen
 from sluice.web.access import Access
@@ -11,6 +12,17 @@ from sluice.web.protection import same_origin
 
 Reason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000)]
 """Why a person does something: never empty."""
+
+
+class Form(Frozen):
+    """What a page sends. Postgres takes no text with a NUL in it, so none is taken here."""
+
+    @field_validator("*")
+    @classmethod
+    def _can_be_kept(cls, value: Any) -> Any:
+        if isinstance(value, str) and "\0" in value:
+            raise PydanticCustomError("nul", "A text may hold no NUL")
+        return value
 
 
 class Done(Frozen):

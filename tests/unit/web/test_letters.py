@@ -100,7 +100,14 @@ def test_letters_are_given_up_with_a_reason(workshop: Workshop) -> None:
 
 
 @pytest.mark.parametrize(
-    "form", [{"letters": [], "reason": "x"}, {"letters": [1], "reason": " "}, {"letters": [0], "reason": "x"}]
+    "form",
+    [
+        {"letters": [], "reason": "x"},
+        {"letters": [1], "reason": " "},
+        {"letters": [1], "reason": "x\0y"},
+        {"letters": [0], "reason": "x"},
+        {"cause": "x\0y", "reason": "x"},
+    ],
 )
 def test_nothing_is_done_about_nothing_or_without_a_reason(workshop: Workshop, form: Any) -> None:
     """It is refused in a sentence."""

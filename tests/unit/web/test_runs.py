@@ -117,6 +117,8 @@ def test_a_run_is_cancelled(visitor: Visitor) -> None:
         ("shards", {"act": "skip", "shard": "north", "reason": "x"}, 409, "has come in"),
         ("shards", {"act": "skip", "shard": "nowhere", "reason": "x"}, 404, "there is no shard nowhere"),
         ("shards", {"act": "skip", "shard": "south", "reason": "  "}, 422, "reason"),
+        ("shards", {"act": "skip", "shard": "so\0uth", "reason": "x"}, 422, "shard: A text may hold no NUL"),
+        ("shards", {"act": "skip", "shard": "south", "reason": "x\0y"}, 422, "reason: A text may hold no NUL"),
         ("shards", {"act": "eat", "shard": "south", "reason": "x"}, 422, "act"),
         ("release", {"reason": "it is dead"}, 409, "has shown life"),
         ("cancel", {}, 422, "reason"),

@@ -7,14 +7,14 @@ from fastapi.responses import Response
 
 from sluice.errors import NotFound
 from sluice.model.audit import Actor
-from sluice.model.base import Frozen, PublicationId
+from sluice.model.base import PublicationId
 from sluice.model.ledger import Publication
 from sluice.ports import Services
 from sluice.web.pages import Pages
 from sluice.web.reading import spec_of
 from sluice.web.surroundings import Surroundings
 from sluice.web.undoing import begun, undoing_of
-from sluice.web.writing import Done, Reason, writes
+from sluice.web.writing import Done, Form, Reason, writes
 
 _PAGE: Final = 50
 _LARGEST: Final = 2**63 - 1
@@ -22,7 +22,7 @@ _LARGEST: Final = 2**63 - 1
 Before = Annotated[int | None, Query(ge=1, le=_LARGEST)]
 
 
-class _Asked(Frozen):
+class _Asked(Form):
     """The form that asks for an undo."""
 
     reason: Reason
