@@ -25,19 +25,20 @@ Every command takes `--json`, which prints one JSON document to stdout and nothi
 def pages() -> dict[Path, str]:
     """Return the text of the page."""
     root = typer.main.get_command(build_app(_no_airflow))
-    return {FOLDER / "cli.md": f"{_HEAD}{root.epilog}\n\n" + "\n".join(_sections(root, "sluice"))}
+    panels = dict.fromkeys(command.rich_help_panel for command in root.commands.values())
+    parts = (f"## {panel}\n\n" + "\n".join(_sections(root, "sluice", panel)) for panel in panels)
+    return {FOLDER / "cli.md": f"{_HEAD}{root.epilog}\n\n" + "\n".join(parts)}
 
 
 def _no_airflow() -> Connections:
     raise NotImplementedError("nothing is run")
 
 
-def _sections(group: Any, words: str) -> Iterator[str]:
-    panel = None
+def _sections(group: Any, words: str, panel: str | None = None) -> Iterator[str]:
+    """Yield a section for each command of a group; with a panel, for those below it alone."""
     for name, command in group.commands.items():
-        if command.rich_help_panel != panel and words == "sluice":
-            panel = command.rich_help_panel
-            yield f"## {panel}\n"
+        if panel not in (None, command.rich_help_panel):
+            continue
         if hasattr(command, "commands"):
             yield from _sections(command, f"{words} {name}")
         else:
@@ -66,10 +67,11 @@ def _value(parameter: Any) -> str:
 
 
 def _name(parameter: Any) -> str:
+    values = " or ".join(f"`{each.strip()}`" for each in _value(parameter).split("|"))
     if parameter.param_type_name == "argument":
-        return f"`{_value(parameter)}`"
+        return values
     names = ", ".join(f"`{each}`" for each in (*parameter.opts, *parameter.secondary_opts))
-    return names if parameter.is_flag else f"{names} {' or '.join(f'`{each}`' for each in _value(parameter).split('|'))}"
+    return names if parameter.is_flag else f"{names} {values}"
 
 
 def _says(parameter: Any) -> str:
