@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path as FilePath
 from typing import Any, Final
 
-from sluice.adapters.user_code import load_light
+from sluice.adapters.user_code import load
 from sluice.adapters.yaml_positions import Path
 from sluice.errors import SpecInvalid
 from sluice.model.stage import Notifier, StagePolicy
@@ -16,7 +16,7 @@ _PLACE: Final = "alerts.notify"
 
 def notifier_class(to: Notifier, include: FilePath) -> Any:
     """Return the class of a notifier; raise `SpecInvalid` if there is none, or it cannot be made of its arguments."""
-    found = load_light(to.notifier, include, _PLACE)
+    found = load(to.notifier, include, _PLACE)
     if not isinstance(found, type) or _BASE not in {base.__name__ for base in found.__mro__}:
         raise SpecInvalid([f"{_PLACE}: {to.notifier} is no {_BASE} of Airflow's"])
     try:

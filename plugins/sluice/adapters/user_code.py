@@ -36,13 +36,6 @@ def load(dotted: str, include: Path, place: str) -> Any:
     Raises `SpecInvalid`, naming `place` in the spec, if there is no such thing. The folder is looked at last, so that nothing
     in it can take the place of what is installed; nothing is written into it.
     """
-    found = load_light(dotted, include, place)
-    _bring_in_pandas()
-    return found
-
-
-def load_light(dotted: str, include: Path, place: str) -> Any:
-    """Return what `load` would, of code that has to do with no rows: pandas is not brought in for it."""
     module, _, name = dotted.rpartition(".")
     with _importable(include), _told(module, place):
         found = importlib.import_module(module)
@@ -58,7 +51,6 @@ def load_current(dotted: str, include: Path, place: str) -> tuple[Any, int]:
     module, _, name = dotted.rpartition(".")
     with _importable(include), _told(module, place):
         digest, found = _current(module, include)
-    _bring_in_pandas()
     return _part(found, name, place), digest
 
 
@@ -85,12 +77,6 @@ def where_raised(error: BaseException) -> str:
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
     return f"{own[-1].filename}:{own[-1].lineno}" if own else "before any line of it"
-
-
-def _bring_in_pandas() -> None:
-    from sluice.mapping.arrow import bring_in_pandas  # not where DAGs are parsed
-
-    bring_in_pandas()
 
 
 def _current(module: str, include: Path) -> tuple[int, ModuleType]:

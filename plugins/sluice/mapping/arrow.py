@@ -1,27 +1,23 @@
-"""Arrow comes in; it goes out without pandas: or with it, where code that is not ours is at work.
+"""Arrow comes in; it goes out without pandas, until somebody else loads that.
 
 Before it makes its first array, Arrow loads pandas, to know a series when it sees one; and again where it has to find out what
 type a value has. That takes as long as to map ten thousand objects, and 60 MB; and none of Sluice's own values is a series. So
-Arrow is asked for an array here while there is no pandas, and whoever makes an array or a scalar names its type.
+Arrow is asked for an array here and told that there is no pandas, and whoever makes an array or a scalar names its type. Code
+that is not ours loads pandas as ever, before or after: Arrow knows a series from then on.
 """
 
 import sys
 from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
+from contextlib import suppress
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from threading import get_ident
+from types import ModuleType
 from typing import Any, Final
 
 import pyarrow as pa
 
 _PANDAS: Final = "pandas"
-
-
-class _Absence(MetaPathFinder):
-    """Tells whoever would import pandas that there is none."""
-
-    def find_spec(self, fullname: str, path: Sequence[str] | None, target: object = None) -> None:  # noqa: ARG002
-        """Raise what an import raises where a package is not installed; leave all others to those who know."""
-        if fullname == _PANDAS:
-            raise ModuleNotFoundError(f"{_PANDAS} is left out", name=_PANDAS)
 
 
 def array_of(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
@@ -34,20 +30,62 @@ def text_scalar(text: str | None) -> Any:
     return pa.scalar(text, pa.string())
 
 
+class _Telling(Loader):
+    """Loads pandas as another loader does, and then lets Arrow know it."""
+
+    def __init__(self, loader: Any) -> None:
+        self._loader = loader
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """Return what the other one does."""
+        module: ModuleType | None = self._loader.create_module(spec)
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Leave the module to the other loader, also for whoever asks it later on."""
+        module.__loader__ = self._loader
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._loader
+        self._loader.exec_module(module)
+        # That Arrow cannot use this one is nothing to whoever loads it.
+        with suppress(Exception):
+            pa.nulls(0).to_pandas()
+
+
+class _Watch(MetaPathFinder):
+    """Stands before whoever finds modules. It stays: to take it away would make another thread pass over the one behind it."""
+
+    def __init__(self) -> None:
+        self._refused: int | None = None
+        """The thread that is told that there is no pandas."""
+
+    def refuse(self) -> None:
+        """Let Arrow look for pandas in vain. Other threads, which may have use for it, find it meanwhile."""
+        self._refused = get_ident()
+        try:
+            pa.array([], pa.null())
+        finally:
+            self._refused = None
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """Find pandas where it is found without us; leave all others to those who know."""
+        if fullname != _PANDAS:
+            return None
+        if self._refused == get_ident():
+            raise ModuleNotFoundError(f"{_PANDAS} is left out", name=_PANDAS)
+        found = (finder.find_spec(fullname, path, target) for finder in sys.meta_path if finder is not self)
+        spec = next((spec for spec in found if spec is not None), None)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Telling(spec.loader)
+        return spec
+
+
 def _leave_out_pandas() -> None:
     if _PANDAS in sys.modules:
         return
-    absence = _Absence()
-    sys.meta_path.insert(0, absence)
-    try:
-        pa.array([], pa.null())
-    finally:
-        sys.meta_path.remove(absence)
-
-
-def bring_in_pandas() -> None:
-    """Let Arrow know a series again, as code that is not ours expects."""
-    pa.nulls(0).to_pandas()
+    watch = _Watch()
+    sys.meta_path.insert(0, watch)
+    watch.refuse()
 
 
 _leave_out_pandas()

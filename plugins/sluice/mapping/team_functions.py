@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from msgspec import Raw
 
-from sluice.mapping.arrow import bring_in_pandas
 from sluice.mapping.exact import ExactType, exact_type, told_apart
 from sluice.mapping.frames import TypedFrames
 from sluice.mapping.identity import Identified, Identity
@@ -31,7 +30,6 @@ Making = Callable[[Sequence[Identified]], Sequence[Outcome]]
 
 def making(spec: SyncSpec, function: TeamFunction, identity: Identity, moved: Callable[[], object]) -> Making:
     """Return what makes the rows of a sync that has a function, and calls `moved` after each call of it."""
-    bring_in_pandas()
     kind = _Before if spec.transform is not None and spec.transform.when == "before" else _After
     return kind(spec, Narrowing(function, moved), identity)
 
