@@ -256,8 +256,8 @@ def test_an_old_publication_can_still_be_taken_back(services: Services, rows: ps
     runs = []
     for _ in range(2):
         runs.append(run_inline(services, RunRequest(sync="hotels", mode=Mode.FULL, origin=Origin())))
-        supplier.control(change=30)
-    old = services.ledger(services.spec("hotels")).publications("hotels", 9)[-1]
+        supplier.control(change=3)
+    _, old = services.ledger(services.spec("hotels")).publications("hotels", 9)
     assert old.run == runs[0].id
     rows.execute("update sluice_state.artifact set expires_at = %s where kind <> 'undo'", (PAST,))
     garbage = collect(services, dry_run=False)
