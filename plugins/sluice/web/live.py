@@ -7,8 +7,9 @@ last id it has seen. So rights are asked for again, and no server waits long for
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from threading import Lock
 from typing import Any, Final
 
 from anyio import CancelScope
@@ -23,7 +24,7 @@ from sluice.model.standing import Standing
 from sluice.ports import Services
 
 _MOST: Final = 32
-"""So many streams a process carries at a time: each holds a connection to the database."""
+"""So many streams a process carries at a time: each looks at the state once a second."""
 _BATCH: Final = 500
 _RETRY: Final = 1_000
 _RETRY_LATER: Final = 10_000
@@ -39,7 +40,7 @@ class Live:
         self, services: Callable[[], AbstractContextManager[Services]], *, apart: float = 1.0, life: float = 30.0
     ) -> None:
         """State is looked at every so many seconds, and a stream ends after so many."""
-        self._services = services
+        self._shared = _Shared(services)
         self._apart = apart
         self._life = life
         self._open = 0
@@ -57,7 +58,7 @@ class Live:
         self._open += 1
         stack = ExitStack()
         try:
-            services = await run_in_threadpool(stack.enter_context, self._services())
+            services = await run_in_threadpool(stack.enter_context, self._shared.opened())
             yield f"retry: {_RETRY}\n\n"
             async for message in self._follow(services, run, after):
                 yield message
@@ -88,6 +89,31 @@ class Live:
             if clock() >= ends:
                 return
             await asyncio.sleep(self._apart)
+
+
+class _Shared:
+    """Services that all streams have in common: they hold as many connections as look at a time, and not one each."""
+
+    def __init__(self, services: Callable[[], AbstractContextManager[Services]]) -> None:
+        self._services = services
+        self._lock = Lock()
+        self._users = 0
+        self._stack = ExitStack()
+
+    @contextmanager
+    def opened(self) -> Iterator[Services]:
+        """Yield them: opened for the first who wants them, and closed after the last."""
+        with self._lock:
+            if not self._users:
+                self._present = self._stack.enter_context(self._services())
+            self._users += 1
+        try:
+            yield self._present
+        finally:
+            with self._lock:
+                self._users -= 1
+                if not self._users:
+                    self._stack.close()
 
 
 def _look(services: Services, run: RunId, after: int) -> tuple[Standing, list[JournalEvent]]:

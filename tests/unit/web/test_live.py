@@ -100,8 +100,16 @@ def test_state_that_cannot_be_reached_lets_the_browser_come_back_later() -> None
 
 
 def test_too_many_streams_are_refused() -> None:
-    """Each takes a connection; one that has ended makes room."""
-    streams = live(planned())
+    """One that has ended makes room. They have their services in common, from the first to the last."""
+    workshop, doors = planned(), []
+
+    @contextmanager
+    def services() -> Iterator[Services]:
+        doors.append("opened")
+        yield workshop.services
+        doors.append("closed")
+
+    streams = Live(services, apart=0, life=0)
 
     async def crowd() -> int:
         opened = [streams.messages(RUN, 0) for _ in range(32)]
@@ -111,8 +119,10 @@ def test_too_many_streams_are_refused() -> None:
             streams.answer(RUN, 0)
         await opened[0].aclose()  # type: ignore[attr-defined]  # a generator, whatever it is declared as
         streams.answer(RUN, 0)
+        assert doors == ["opened"]
         for stream in opened[1:]:
             await stream.aclose()  # type: ignore[attr-defined]
+        assert doors == ["opened", "closed"]
         return refused.value.status_code
 
     assert asyncio.run(crowd()) == 503
