@@ -1,5 +1,6 @@
 """Deciding on a review's page: what is recorded, what goes on by it, and what is refused in place."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -7,8 +8,8 @@ import pytest
 from sluice.errors import AirflowUnavailable, NotFound
 from sluice.flow.inline import run_inline
 from sluice.model.ledger import Outcome
-from sluice.model.lifecycle import RunStatus, Verdict
-from sluice.model.review import Choice, Figures, Review
+from sluice.model.lifecycle import RunStatus, Step, Verdict
+from sluice.model.review import Choice, Decision, Figures, Review
 from sluice.model.run import Mode, Origin, ReviewMode, RunRequest
 from tests.support.nouns import a_review
 from tests.unit.fakes.source import RegionalSource
@@ -52,6 +53,19 @@ def test_an_inline_run_is_published_by_an_approval() -> None:
     shown = ann.get(f"reviews/{review.id}").text
     assert "as &lt;announced&gt;" in shown
     assert 'name="choice"' not in shown
+
+
+def test_whoever_finds_a_decided_run_left_alone_lets_it_go_on() -> None:
+    """A server that ended in the middle of it leaves a lease; as long as that holds, somebody may be at it."""
+    workshop, review = waiting()
+    services, ann = workshop.services, Visitor(workshop)
+    services.reviews.decide(review.id, Decision(choice=Choice.APPROVE, by="Ann", via="pages", at=services.clock.now()))
+    services.runs.enter(review.run, Step.PUBLISH, timedelta(minutes=1))
+    assert "Go on" not in ann.get(f"reviews/{review.id}").text
+    workshop.memory.clock.move(timedelta(minutes=2))
+    assert "Go on" in ann.get(f"reviews/{review.id}").text
+    assert ann.post(f"reviews/{review.id}", {"choice": "approve", "comment": None}).status_code == 200
+    assert services.runs.get(review.run).status is RunStatus.SUCCEEDED
 
 
 def test_the_gate_in_airflow_goes_on_and_the_decision_is_the_users() -> None:
@@ -117,6 +131,7 @@ def test_a_mass_deletion_wants_a_number() -> None:
         (OURS, {DAG}, {"choice": "expire"}, 422),
         (OURS, {DAG}, {"choice": "approve", "by": "somebody else"}, 422),
         (OURS, {DAG}, {"choice": "approve", "deletes_at_most": -1}, 422),
+        (OURS, {DAG}, {"choice": "approve", "comment": "x\0y"}, 422),
     ],
 )
 def test_who_may_not_or_does_not_mean_it_decides_nothing(headers: Any, changes: set[str], form: Any, status: int) -> None:

@@ -129,8 +129,7 @@ class _Question:
 
 def _question(services: Services, spec: SyncSpec | None, run: Run, review: Review, user_id: str) -> _Question | None:
     is_open = review.verdict in WAITING_VERDICTS
-    is_stuck = review.decision is not None and run.status is RunStatus.WAITING and not run.origin.is_airflow
-    if not (is_open or is_stuck):
+    if not (is_open or _is_left_alone(services, run, review)):
         return None
     if spec is None:
         return _Question(is_open, (), wants_number=False, until=None)
@@ -141,6 +140,15 @@ def _question(services: Services, spec: SyncSpec | None, run: Run, review: Revie
         wants_number=is_mass_deletion(policy, review.figures),
         until=expires_at(services, review) if is_open else None,
     )
+
+
+def _is_left_alone(services: Services, run: Run, review: Review) -> bool:
+    """Whether an inline run is not over by this review, which was decided, and nobody is at it."""
+    if review.decision is None or run.origin.is_airflow or run.status not in (RunStatus.WAITING, RunStatus.RUNNING):
+        return False
+    is_alive = any(lease.owner == run.id and not lease.is_expired for lease in services.by_hand.leases())
+    newest = services.reviews.latest(run.id)
+    return not is_alive and newest is not None and newest.id == review.id
 
 
 def _spec(services: Services, run: Run) -> SyncSpec | None:
