@@ -4,10 +4,12 @@ from typing import Annotated, Final
 
 from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
-from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
+from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity, DagDetails
 from airflow.api_fastapi.core_api.security import get_user, requires_access_dag, requires_authenticated
+from airflow.models.dag import DagModel
 from fastapi import Depends, HTTPException, Request
 
+from sluice.model.airflow_names import dag_id_of, sync_of
 from sluice.web.access import Access
 
 User = Annotated[BaseUser, Depends(get_user)]
@@ -40,8 +42,16 @@ def user_id(user: User) -> str:
 
 
 def readable_dags(user: User) -> set[str]:
-    """Return the ids of the DAGs that the user may read."""
-    return set(get_auth_manager().get_authorized_dag_ids(user=user, method="GET"))
+    """Return the ids of the DAGs of syncs whose runs the user may read: to read a DAG alone is less."""
+    auth = get_auth_manager()
+    ours = [dag for dag in auth.get_authorized_dag_ids(user=user, method="GET") if dag_id_of(sync_of(dag)) == dag]
+    teams = DagModel.get_dag_id_to_team_name_mapping(ours)
+
+    def may_read_runs(dag: str) -> bool:
+        details = DagDetails(id=dag, team_name=teams.get(dag))
+        return auth.is_authorized_dag(method="GET", access_entity=DagAccessEntity.RUN, details=details, user=user)
+
+    return {dag for dag in ours if may_read_runs(dag)}
 
 
 def may_change_dag(request: Request, user: User) -> None:

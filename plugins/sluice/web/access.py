@@ -16,7 +16,7 @@ class Access:
     user_id: Callable[..., str]
     """Returns the id by which `approvers` of a sync name the user."""
     readable_dags: Callable[..., set[str]]
-    """Returns the ids of the DAGs whose runs the user may read."""
+    """Returns the ids of the DAGs of syncs whose runs the user may read."""
     may_read_dag: Callable[..., Any]
     """Demands that the user may read runs of the DAG in the path parameter `dag_id`."""
     may_change_dag: Callable[..., Any]
