@@ -10,12 +10,13 @@ from airflow.sdk import DAG, Asset, CronDataIntervalTimetable, CronTriggerTimeta
 
 from sluice.adapters.spec_files import SpecFiles
 from sluice.airflow_glue.asking import AskingStep
+from sluice.airflow_glue.known_shards import shards_to_choose_from
 from sluice.airflow_glue.params import params_form
 from sluice.airflow_glue.spec_page import spec_page
 from sluice.airflow_glue.tasks import SyncTasks
 from sluice.airflow_glue.workplace import settings
 from sluice.flow.pipeline import PIPELINE, PipelineStep
-from sluice.model.airflow_names import dag_id_of, pool_of
+from sluice.model.airflow_names import TAG, dag_id_of, pool_of
 from sluice.model.lifecycle import Step
 from sluice.model.spec import SyncSpec
 from sluice.model.stage import StagePolicy
@@ -45,8 +46,8 @@ def sync_dag(name: str, include: Path | None = None) -> DAG:
         start_date=_EPOCH,
         catchup=False,
         max_active_runs=_ACTIVE_RUNS,
-        params=params_form(spec),
-        tags=["sluice", spec.stage, spec.tenant],
+        params=params_form(spec, shards_to_choose_from(spec)),
+        tags=[TAG, spec.stage, spec.tenant],
         doc_md=spec_page(spec, policy),
         default_args={
             "owner": "sluice",

@@ -1,18 +1,20 @@
 """The form of a run: a spec in, Airflow params out; what a person filled in, in, a `RunRequest` out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 from airflow.sdk import Param
 from pydantic import ValidationError
 
 from sluice.errors import UsageInvalid
+from sluice.model.base import ShardKey
 from sluice.model.run import ASKED_MODES, Mode, Origin, Redrive, ReviewMode, RunRequest, Window, parse_window
-from sluice.model.sharding import ShardingSpec, ShardValues
+from sluice.model.sharding import ShardingSpec
 from sluice.model.spec import SyncSpec
 
-_MOST_LISTED: Final = 200
-"""More values than that are no list to choose from."""
+_ALWAYS: Final = ("mode", "replays", "letters", "cause", "window_start", "window_end", "version", "force", "review")
+"""The params of every form."""
 _RUN: Final = "What to bring in"
 _REVIEW: Final = "Review"
 _MOMENT: Final = (
@@ -23,8 +25,11 @@ _MOMENT: Final = (
 """Lets Airflow refuse what is no moment when a run is triggered; admission reads it for good."""
 
 
-def params_form(spec: SyncSpec) -> dict[str, Param]:
-    """Return the params of a sync's DAG; left as they are, they ask for what the schedule asks for."""
+def params_form(spec: SyncSpec, known: Sequence[ShardKey] = ()) -> dict[str, Param]:
+    """Return the params of a sync's DAG; left as they are, they ask for what the schedule asks for.
+
+    Of the shards that are known, there is a list to choose from.
+    """
     modes = [mode for mode in (*ASKED_MODES, Mode.REDRIVE) if mode is not Mode.INCREMENTAL or spec.can_increment]
     unused = "" if spec.uses_window else " Only for mode replay: nothing that this sync asks its supplier depends on a window."
     form = {
@@ -65,7 +70,7 @@ def params_form(spec: SyncSpec) -> dict[str, Param]:
         "window_end": _moment("Only what the supplier dates before this moment. Needs a window_start." + unused),
     }
     if spec.sharding is not None:
-        form["shards"] = _shards(spec.sharding)
+        form["shards"] = _shards(spec.sharding, known)
     canary = "" if spec.canary is None else f", and version {spec.canary.version} for the canary's share of them"
     form["version"] = Param(
         None,
@@ -91,19 +96,28 @@ def params_form(spec: SyncSpec) -> dict[str, Param]:
     return form
 
 
-def _shards(sharding: ShardingSpec) -> Param:
-    """Return the choice of shards: of a few declared values a list to choose from, else a key a line."""
-    values = sharding.values if isinstance(sharding, ShardValues) and sharding.number <= _MOST_LISTED else ()
-    choice: dict[str, Any] = {"examples": list(values)} if values else {}
+def _shards(sharding: ShardingSpec, known: Sequence[ShardKey]) -> Param:
+    """Return the choice of shards: of those that are known a list to choose from, else a key a line.
+
+    Where the spec declares them there are no others; those that a supplier listed may have got more since.
+    """
+    choice: dict[str, Any] = {"examples": list(known)} if known else {}
+    is_declared = bool(known) and sharding.number is not None
+    others = "" if is_declared or not known else " Listed are those of the last run; a new one is given as JSON."
     return Param(
         [],
         type="array",
-        items={"type": "string", **({"enum": list(values)} if values else {})},
+        items={"type": "string", **({"enum": list(known)} if is_declared else {})},
         uniqueItems=True,
         section=_RUN,
-        description="Only these shards; nothing is deleted then. Empty: all of them.",
+        description=f"Only these shards; nothing is deleted then. Empty: all of them.{others}",
         **choice,
     )
+
+
+def check_form(sync: str, filled: Mapping[str, Any]) -> None:
+    """Raise `UsageInvalid` if what the form is filled in with makes no sense, whatever the sync's spec says."""
+    _request(sync, filled, {*_ALWAYS, "shards"}, Origin()).require_sense()
 
 
 def run_request(spec: SyncSpec, params: Mapping[str, Any], origin: Origin, backfilled: Window | None = None) -> RunRequest:
@@ -111,10 +125,15 @@ def run_request(spec: SyncSpec, params: Mapping[str, Any], origin: Origin, backf
 
     What a backfill leaves open asks for all that the supplier dates within the span that is `backfilled`.
     """
-    known = set(params_form(spec))
-    problems = [
-        f"{name}: unknown; known params of {spec.sync}: {', '.join(sorted(known))}" for name in sorted(set(params) - known)
-    ]
+    request = _request(spec.sync, params, {*_ALWAYS, *(("shards",) if spec.sharding is not None else ())}, origin)
+    if backfilled is not None and request.window is None and spec.uses_window and request.mode in (None, Mode.FULL):
+        return request.model_copy(update={"mode": Mode.FULL, "window": backfilled})
+    return request
+
+
+def _request(sync: str, params: Mapping[str, Any], known: AbstractSet[str], origin: Origin) -> RunRequest:
+    unknown = sorted(set(params) - known)
+    problems = [f"{name}: unknown; known params of {sync}: {', '.join(sorted(known))}" for name in unknown]
     window = None
     try:
         window = parse_window(params.get("window_start"), params.get("window_end"), ("window_start", "window_end"))
@@ -122,13 +141,10 @@ def run_request(spec: SyncSpec, params: Mapping[str, Any], origin: Origin, backf
         problems += error.facts["problems"]
     if problems:
         raise UsageInvalid("\n".join(problems), problems=problems)
-    mode = params.get("mode")
-    if backfilled is not None and window is None and spec.uses_window and mode in (None, Mode.FULL):
-        mode, window = Mode.FULL, backfilled
     try:
         return RunRequest(
-            sync=spec.sync,
-            mode=mode,
+            sync=sync,
+            mode=params.get("mode"),
             window=window,
             shards=tuple(params.get("shards") or ()),
             review=params.get("review") or ReviewMode.POLICY,

@@ -41,6 +41,14 @@ def pages() -> "FastAPI":
     )
 
 
+def trigger_checks() -> list[dict[str, Any]]:
+    """Return the middleware that refuses forms which make no sense."""
+    from sluice.airflow_glue.schedules import is_sync
+    from sluice.airflow_glue.trigger_check import TriggerCheck
+
+    return [{"middleware": TriggerCheck, "kwargs": {"is_sync": is_sync}, "name": "Sluice"}]
+
+
 let_questions_end_with_their_try()
 
 
@@ -51,6 +59,7 @@ class SluicePlugin(AirflowPlugin):
     fastapi_apps: list[Any] = (
         [{"app": pages(), "url_prefix": f"/{_MOUNT}", "name": "Sluice"}] if _API_SERVER in sys.modules else []
     )
+    fastapi_root_middlewares: list[Any] = trigger_checks() if _API_SERVER in sys.modules else []
     external_views: list[Any] = [  # noqa: RUF012 - Airflow's own way
         {"name": "Sluice", "href": f"{_MOUNT}/", "destination": "nav", "url_route": "sluice"},
         {

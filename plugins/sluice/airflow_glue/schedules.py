@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from airflow.models.dag import DagModel
+from airflow.models.dag import DagModel, DagTag
 from airflow.models.serialized_dag import SerializedDagModel
 from airflow.utils.session import create_session
 from sqlalchemy import select
 
-from sluice.model.airflow_names import dag_id_of
+from sluice.model.airflow_names import TAG, dag_id_of
 from sluice.model.schedule import Schedule
 
 _UTC: Final = "UTC"
@@ -26,6 +26,14 @@ def schedules() -> dict[str, Schedule]:
         dag_id: Schedule(cron=_cron(summary), zone=zones.get(dag_id, _UTC), is_paused=is_paused)
         for dag_id, summary, is_paused in found
     }
+
+
+def is_sync(dag_id: str) -> bool:
+    """Whether a DAG is that of a sync, and not of somebody who calls theirs alike."""
+    if not dag_id.startswith(dag_id_of("")):
+        return False
+    with create_session() as session:
+        return session.scalar(select(DagTag.name).where(DagTag.dag_id == dag_id, DagTag.name == TAG)) is not None
 
 
 def _cron(summary: str | None) -> str | None:

@@ -189,23 +189,9 @@ def _spec(services: Services, request: RunRequest) -> SyncSpec:
 
 def mode_of(spec: SyncSpec, request: RunRequest) -> Mode:
     """Return the mode a run of this request has; raise `UsageInvalid` if the sync cannot run as it asks for."""
-    if (request.undoes is None) is (request.mode is Mode.ROLLBACK):
-        raise UsageInvalid("a run takes a publication back if it names one and its mode is rollback, and not otherwise")
-    if request.undoes is not None and (request.window is not None or request.shards or request.version is not None):
-        raise UsageInvalid("a publication is taken back as a whole: without a window, without shards, by no version")
-    is_replay = request.mode is Mode.REPLAY
-    named = (request.replays is not None, request.window is not None)
-    if named.count(True) != 1 if is_replay else request.replays is not None:
-        raise UsageInvalid(
-            "a replay names the run whose raw data it maps again (--of, or `replays` in the form), or else a window in which "
-            "the runs were begun; and only a replay names a run"
-        )
-    if (request.redrives is None) is (request.mode is Mode.REDRIVE):
-        raise UsageInvalid("a redrive says which dead letters it takes up, and only a redrive does")
-    if request.redrives is not None and (request.window is not None or request.shards):
-        raise UsageInvalid("a redrive takes up dead letters, wherever they come from: without a window, without shards")
+    request.require_sense()
     if request.mode is Mode.INCREMENTAL and not spec.can_increment:
         raise UsageInvalid(f"{spec.sync} declares no source.watermark, so it can only run in mode full")
-    if request.window is not None and not is_replay and not spec.uses_window:
+    if request.window is not None and request.mode is not Mode.REPLAY and not spec.uses_window:
         raise UsageInvalid(f"nothing that {spec.sync} asks its supplier depends on a window: run it without one")
     return request.mode or (Mode.INCREMENTAL if spec.can_increment else Mode.FULL)

@@ -28,7 +28,7 @@ def all_shards(
         case None:
             plans = [ShardPlan(key=WHOLE, params={})]
         case ShardValues() as values:
-            plans = [ShardPlan(key=ShardKey(value), params={values.name: value}) for value in values.values]
+            plans = [ShardPlan(key=key, params={values.name: key}) for key in values.shard_keys]
         case RangeShards() as ranges:
             plans = list(_ranges(ranges))
         case WindowShards() as windows:
@@ -71,11 +71,8 @@ def marks_of(services: Services, sync: str, mode: Mode, window: Window | None) -
 
 
 def _ranges(ranges: RangeShards) -> Iterator[ShardPlan]:
-    """Yield a shard for each range. Its key stays when there are more ranges, and changes with what it holds."""
-    for start in range(ranges.start, ranges.last + 1, ranges.size):
-        last = min(start + ranges.size - 1, ranges.last)
-        params = {"start": str(start), "end": str(last + 1), "last": str(last)}
-        yield ShardPlan(key=ShardKey(f"{start}-{last}"), params=params)
+    for key, (start, last) in zip(ranges.shard_keys, ranges.bounds(), strict=True):
+        yield ShardPlan(key=key, params={"start": str(start), "end": str(last + 1), "last": str(last)})
 
 
 def _windows(spec: SyncSpec, windows: WindowShards, question: ShardQuestion) -> Iterator[ShardPlan]:
@@ -96,5 +93,5 @@ def _windows(spec: SyncSpec, windows: WindowShards, question: ShardQuestion) -> 
 
 
 def _buckets(buckets: BucketShards) -> Iterator[ShardPlan]:
-    for number in range(buckets.count):
-        yield ShardPlan(key=buckets.key_of(number), params={"bucket": str(number), "buckets": str(buckets.count)})
+    for number, key in enumerate(buckets.shard_keys):
+        yield ShardPlan(key=key, params={"bucket": str(number), "buckets": str(buckets.count)})

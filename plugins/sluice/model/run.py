@@ -102,6 +102,25 @@ class RunRequest(Frozen):
     origin: "Origin"
     by: Actor | None = Field(default=None, description="who asks for it, for the audit trail; None: nobody, it was due")
 
+    def require_sense(self) -> None:
+        """Raise `UsageInvalid` if its parts contradict each other, whatever sync it is for."""
+        if (self.undoes is None) is (self.mode is Mode.ROLLBACK):
+            raise UsageInvalid("a run takes a publication back if it names one and its mode is rollback, and not otherwise")
+        if self.undoes is not None and (self.window is not None or self.shards or self.version is not None):
+            raise UsageInvalid("a publication is taken back as a whole: without a window, without shards, by no version")
+        named = (self.replays is not None, self.window is not None)
+        if named.count(True) != 1 if self.mode is Mode.REPLAY else self.replays is not None:
+            raise UsageInvalid(
+                "a replay names the run whose raw data it maps again (--of, or `replays` in the form), or else a window in "
+                "which the runs were begun; and only a replay names a run"
+            )
+        if (self.redrives is None) is (self.mode is Mode.REDRIVE):
+            raise UsageInvalid(
+                "a redrive says which dead letters it takes up (`letters` and `cause` in the form), and only a redrive does"
+            )
+        if self.redrives is not None and (self.window is not None or self.shards):
+            raise UsageInvalid("a redrive takes up dead letters, wherever they come from: without a window, without shards")
+
 
 class Origin(Frozen):
     """Who executes a run: a DagRun of Airflow, or a process of `sluice run --inline`."""

@@ -1,5 +1,6 @@
 """Sharding: what a sync is cut into, so that each part is fetched, retried and resumed by itself."""
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -34,6 +35,11 @@ class _Sharding(Frozen):
         """How many shards there are; None: that shows when they are planned."""
         return None
 
+    @property
+    def shard_keys(self) -> tuple[ShardKey, ...]:
+        """What the shards are called, if it is known how many there are."""
+        return ()
+
 
 class ShardValues(_Sharding):
     """One shard for each declared value."""
@@ -59,6 +65,11 @@ class ShardValues(_Sharding):
     def number(self) -> int:
         """How many shards there are."""
         return len(self.values)
+
+    @property
+    def shard_keys(self) -> tuple[ShardKey, ...]:
+        """What the shards are called: as their values."""
+        return tuple(ShardKey(value) for value in self.values)
 
     def __str__(self) -> str:
         """Return what there is a shard for, for people."""
@@ -114,6 +125,16 @@ class RangeShards(_Sharding):
     def number(self) -> int:
         """How many shards there are."""
         return (self.last - self.start) // self.size + 1
+
+    @property
+    def shard_keys(self) -> tuple[ShardKey, ...]:
+        """What the shards are called: a key stays when there are more ranges, and changes with what it holds."""
+        return tuple(ShardKey(f"{start}-{last}") for start, last in self.bounds())
+
+    def bounds(self) -> Iterator[tuple[int, int]]:
+        """Yield the first and the last number of each range."""
+        for start in range(self.start, self.last + 1, self.size):
+            yield start, min(start + self.size - 1, self.last)
 
     def __str__(self) -> str:
         """Return what there is a shard for, for people."""
@@ -171,6 +192,11 @@ class BucketShards(_Sharding):
     def number(self) -> int:
         """How many shards there are."""
         return self.count
+
+    @property
+    def shard_keys(self) -> tuple[ShardKey, ...]:
+        """What the shards are called."""
+        return tuple(self.key_of(number) for number in range(self.count))
 
     def key_of(self, number: int) -> ShardKey:
         """Return the key of a bucket."""

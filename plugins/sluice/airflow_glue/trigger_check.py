@@ -1,0 +1,82 @@
+"""A request to run a sync's DAG in; what is wrong with its form out, as an answer, before there is a run.
+
+Airflow holds each param against its own schema. What params say together it does not look at, nor whether there is such a
+param: that is done here, for whoever asks over Airflow's API, its UI included. Admission refuses the same, however a run began.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from sluice.airflow_glue.params import check_form
+from sluice.errors import UsageInvalid
+from sluice.model.airflow_names import sync_of
+
+_TRIGGER: Final = re.compile(r"/api/v2/dags/(?P<dag>[^/]+)/dagRuns/?$|/execution/dag-runs/(?P<triggered>[^/]+)/[^/]+$")
+_BACKFILL: Final = re.compile(r"/api/v2/backfills(/dry_run)?/?$")
+_MOST_BYTES: Final = 1_000_000
+"""No form is larger: what is, is for Airflow to judge."""
+
+
+class TriggerCheck:
+    """A middleware of Airflow's API server that refuses forms that make no sense, with status 400 and the reason."""
+
+    def __init__(self, app: ASGIApp, is_sync: Callable[[str], bool]) -> None:
+        self._app = app
+        self._is_sync = is_sync
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer the request, or pass it on as it came."""
+        path = str(scope.get("path", ""))
+        trigger, is_backfill = _TRIGGER.search(path), _BACKFILL.search(path) is not None
+        if scope["type"] != "http" or scope["method"] != "POST" or not (trigger or is_backfill):
+            await self._app(scope, receive, send)
+            return
+        messages, body = await _read(receive)
+        dag_id, form = _asked(trigger, body)
+        if form and dag_id is not None and (refusal := await run_in_threadpool(self._refusal, dag_id, form)) is not None:
+            await JSONResponse({"detail": refusal}, status_code=400)(scope, receive, send)
+            return
+
+        async def again() -> Message:
+            return messages.pop(0) if messages else await receive()
+
+        await self._app(scope, again, send)
+
+    def _refusal(self, dag_id: str, form: dict[str, Any]) -> str | None:
+        if not self._is_sync(dag_id):
+            return None
+        try:
+            check_form(sync_of(dag_id), form)
+        except UsageInvalid as error:
+            return error.message
+        return None
+
+
+async def _read(receive: Receive) -> tuple[list[Message], bytes]:
+    """Return the messages of a request and the body they make, as far as that is looked at."""
+    messages: list[Message] = []
+    size, more = 0, True
+    while more and size <= _MOST_BYTES:
+        messages.append(await receive())
+        size += len(messages[-1].get("body", b""))
+        more = messages[-1]["type"] == "http.request" and messages[-1].get("more_body", False)
+    return messages, b"" if more else b"".join(message.get("body", b"") for message in messages)
+
+
+def _asked(trigger: re.Match[str] | None, body: bytes) -> tuple[str | None, dict[str, Any] | None]:
+    """Return the DAG that is to run, and what its form is filled in with; nothing of what Airflow will not take anyway."""
+    try:
+        asked = json.loads(body)
+    except ValueError:
+        return None, None
+    if not isinstance(asked, dict):
+        return None, None
+    dag_id = asked.get("dag_id") if trigger is None else trigger["dag"] or trigger["triggered"]
+    form = asked.get("dag_run_conf" if trigger is None else "conf")
+    return (dag_id, form) if isinstance(dag_id, str) and isinstance(form, dict) else (None, None)
