@@ -22,6 +22,6 @@ def sync_dag(name: str, include: Path | None = None) -> "DAG":
 
 def upkeep_dag(include: Path | None = None) -> "DAG":
     """Return the DAG that removes daily what has outlived its time; `include` is as for a sync."""
-    from sluice.airflow_glue.upkeep_dag import upkeep_dag as build
+    from sluice.airflow_glue.upkeep import upkeep_dag as build
 
     return build(include)
