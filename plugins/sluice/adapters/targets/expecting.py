@@ -10,6 +10,7 @@ from typing import Final
 
 import psycopg
 import pyarrow as pa
+import pyarrow.compute as pc
 from psycopg import sql
 from psycopg.rows import DictRow
 
@@ -22,6 +23,7 @@ from sluice.adapters.targets.table import TargetTable
 from sluice.checks.engine import Engine, Library, NotUsable
 from sluice.checks.expectations import found, not_checked, told_apart
 from sluice.checks.rejecting import REJECTING
+from sluice.mapping.arrow import text_scalar
 from sluice.model import rows
 from sluice.model.base import ObjectKey, ShardKey
 from sluice.model.evidence import LONGEST_VALUE, cut
@@ -61,6 +63,7 @@ class PostgresExpecting:
         )
         self._cursor.execute(sql.SQL(_SQL["create_checked"]).format(columns=columns_sql))
         self._cursor.execute(sql.SQL(_SQL["create_expected"]).format(columns=self._shown()))
+        self._cursor.execute(_SQL["analyze_compared"])
         self._arriving = {
             (ShardKey(row["shard"]), row["seq"]): row["positions"] for row in self._cursor.execute(_SQL["arriving"])
         }
@@ -71,15 +74,19 @@ class PostgresExpecting:
 
     def load_rows(self, shard: ShardKey, seq: int, data: bytes) -> None:
         """Copy the rows of one rows artifact that come in."""
-        table = read_parquet(data).select([rows.KEY, *(field.name for field in self._read)])
-        copy_in(self._cursor, sql.Identifier("checked"), table.take(pa.array(self._arriving[shard, seq], pa.int32())))
+        names = [rows.KEY, *(field.name for field in self._read)]
+        places = pc.split_pattern(text_scalar(self._arriving[shard, seq]), ",").values.cast(pa.int32())
+        arriving = read_parquet(data, names).select(names).take(places)
+        copy_in(self._cursor, sql.Identifier("checked"), arriving)
+        self._rows += arriving.num_rows
 
     def complete(self) -> int:
         """Add the rows that stay; return how many the table would hold."""
         if self._standing.is_there:
             matches = self._standing.matches(sql.SQL("c.key"))
-            self._cursor.execute(self._of_the_table("add_staying", matches=matches))
-        return self._counted()
+            self._rows += self._cursor.execute(self._of_the_table("add_staying", matches=matches)).rowcount
+        self._cursor.execute(_SQL["analyze_checked"])
+        return self._rows
 
     def check(self, expectations: Sequence[SuiteExpectation]) -> list[ExpectationResult]:
         """Return what is found of some expectations, which are checked together."""
@@ -125,21 +132,17 @@ class PostgresExpecting:
     def reject(self) -> int:
         """Take them for rejected, which the next comparison shows; the rows in whose place they would have come stay."""
         self._cursor.execute(_SQL["reject_offenders"])
-        self._cursor.execute(_SQL["drop_offenders"])
+        self._rows -= self._cursor.execute(_SQL["drop_offenders"]).rowcount
         if self._standing.is_there:
-            self._cursor.execute(self._of_the_table("put_back", matches=self._standing.matches(sql.SQL("o.key"))))
-        return self._counted()
+            put_back = self._of_the_table("put_back", matches=self._standing.matches(sql.SQL("o.key")))
+            self._rows += self._cursor.execute(put_back).rowcount
+        self._cursor.execute(_SQL["analyze_checked"])
+        return self._rows
 
     def _opened(self) -> Engine:
         if self._engine is None:
             self._engine = Engine(self._cursor.connection, _VIEW, self._moved, self._library)
         return self._engine
-
-    def _counted(self) -> int:
-        self._cursor.execute(_SQL["analyze_checked"])
-        row = self._cursor.execute(_SQL["count"]).fetchone()
-        self._rows = row["rows"] if row else 0
-        return self._rows
 
     def _told_apart(self, expectation: SuiteExpectation, result: ExpectationResult) -> ExpectationResult:
         """Tell the rows that come in from those that stay, and name some, by a query of our own."""
