@@ -270,6 +270,7 @@ def test_what_a_suite_found_is_shown_with_what_is_not_met_first() -> None:
     assert "3 of 990, 2 of them in the table already" in text
     assert "4 objects were rejected for it" in text
     assert "no Ritz" in text
+    assert "{}" not in text
     assert "Not run: nothing would change." in page(
         some_evidence(quality=Quality(suite="hotels", not_run="nothing would change"))
     )
