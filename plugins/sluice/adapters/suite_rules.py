@@ -1,11 +1,14 @@
 """The expectations of a suite as written, and the types of the table's fields in; the rules that are broken out."""
 
 import re
+import warnings
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from typing import Any, Final
 
 from sluice.adapters.spec_problems import suggest
 from sluice.adapters.yaml_positions import Path, Problem
+from sluice.checks.kinds import KINDS
 from sluice.checks.rejecting import REJECTING, Kind
 from sluice.model.fields import TypeName
 
@@ -31,6 +34,17 @@ _NOT_POSTGRES: Final = (
     (re.compile(r"(?:[*+?]|\{[0-9,]+\})\+"), "a + behind another quantifier is possessive, which none of Postgres is"),
 )
 """What a regular expression of Python has, and Postgres reads as something else or not at all."""
+_ESCAPED: Final = re.compile(r"\\([A-Za-z])|\\.", re.DOTALL)
+_OF_POSTGRES_ALONE: Final = re.compile(r"^(\*\*\*[:=]|\(\?[a-z]+\))|\[[:.=][^]]*[:.=]\]")
+"""What Python reads as something else: what a pattern may begin with, and classes within brackets."""
+_WRONG_ANYWHERE: Final = (
+    "missing )",
+    "unbalanced parenthesis",
+    "unterminated character set",
+    "nothing to repeat",
+    "bad escape (end of pattern)",
+)
+"""What Python says of patterns that Postgres takes as little."""
 
 
 def broken_rules(raw: Mapping[str, Any], types: Mapping[str, TypeName]) -> Iterator[Problem]:
@@ -43,6 +57,7 @@ def broken_rules(raw: Mapping[str, Any], types: Mapping[str, TypeName]) -> Itera
             path: Path = ("expectations", index)
             yield from _type(path, kind, kwargs)
             yield from _columns(path, kwargs, types)
+            yield from _share(path, kwargs)
             yield from _patterns(path, kwargs)
             if _follows(item) == "reject":
                 yield from _rejecting(path, kind, kwargs, types)
@@ -53,6 +68,9 @@ def _type(path: Path, kind: str, kwargs: Mapping[str, Any]) -> Iterator[Problem]
         yield Problem((*path, "type"), f"{kind} {_REFUSED[kind]}")
     elif not _TYPE.fullmatch(kind):
         yield Problem((*path, "type"), f"{kind!r} is no type of an expectation, such as expect_column_values_to_not_be_null")
+    elif kind not in KINDS:
+        near = get_close_matches(kind, KINDS, n=1)
+        yield Problem((*path, "type"), f"Great Expectations has no {kind}" + (f"; did you mean {near[0]}?" if near else ""))
     if "unexpected_rows_query" in kwargs:
         yield Problem((*path, "kwargs", "unexpected_rows_query"), _SQL_OF_ITS_OWN)
     for name, value in kwargs.items():
@@ -79,19 +97,40 @@ def _named(kwargs: Mapping[str, Any]) -> Iterator[tuple[Path, Any]]:
             yield (key,), value
 
 
+def _share(path: Path, kwargs: Mapping[str, Any]) -> Iterator[Problem]:
+    share = kwargs.get("mostly", 1)
+    is_number = isinstance(share, int | float) and not isinstance(share, bool)
+    if not is_number or not 0 <= share <= 1:
+        yield Problem((*path, "kwargs", "mostly"), "has to be a share of the rows: a number from 0 to 1")
+
+
 def _patterns(path: Path, kwargs: Mapping[str, Any]) -> Iterator[Problem]:
     listed = kwargs.get("regex_list")
     found: list[tuple[Path, Any]] = [(("regex",), kwargs.get("regex"))]
     found += [(("regex_list", place), each) for place, each in enumerate(listed)] if isinstance(listed, list) else []
     for place, pattern in found:
         if isinstance(pattern, str):
-            # A backslash that is itself escaped escapes nothing.
-            bare = pattern.replace("\\\\", "")
             yield from (
                 Problem((*path, "kwargs", *place), f"{wrong} (regular expressions are Postgres's here)")
-                for known, wrong in _NOT_POSTGRES
-                if known.search(bare)
+                for wrong in _wrong_with(pattern)
             )
+
+
+def _wrong_with(pattern: str) -> Iterator[str]:
+    # A backslash that is itself escaped escapes nothing.
+    bare = pattern.replace("\\\\", "")
+    told = [wrong for known, wrong in _NOT_POSTGRES if known.search(bare)]
+    yield from told
+    if told or pattern.startswith("***="):  # which is no pattern, but a text
+        return
+    # Letters that are escaped, and classes, are one character of either; what it is does not matter to Python here.
+    alike = _ESCAPED.sub(lambda found: r"\w" if found[1] else found[0], _OF_POSTGRES_ALONE.sub("", pattern))
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            re.compile(alike)
+    except re.error as error:
+        if error.msg.startswith(_WRONG_ANYWHERE):
+            yield f"is no regular expression: {error.msg}"
 
 
 def _follows(item: Mapping[str, Any]) -> Any:

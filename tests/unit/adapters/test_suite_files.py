@@ -81,6 +81,7 @@ expectations:
   - { type: unexpected_rows_expectation, kwargs: { unexpected_rows_query: "select 1" } }
   - { type: expect_column_pair_values_to_be_equal, kwargs: { column_A: stars, column_B: 7 } }
   - { type: expect_column_distinct_values_to_be_in_set, kwargs: { column: stars, value_set: [1] } }
+  - { type: expect_column_values_to_not_be_nul, kwargs: { column: stars, mostly: 90 } }
 """
     _, lines = read(tmp_path, suite)
     sql = "runs SQL of its own, which Sluice does not: say it with another type"
@@ -96,6 +97,8 @@ expectations:
         f"8: expectations[2].kwargs.unexpected_rows_query: {sql}",
         "9: expectations[3].kwargs.column_B: has to be the name of a field",
         f"10: expectations[4].type: {distinct}, which counts rows",
+        "11: expectations[5].type: Great Expectations has no expect_column_values_to_not_be_nul",
+        "11: expectations[5].kwargs.mostly: has to be a share of the rows: a number from 0 to 1",
     ]
     assert lines[0].endswith("did you mean 'stars'? declared: id, stars, rooms, price, address")
 
@@ -166,6 +169,11 @@ def test_what_cannot_reject_rows_is_refused_by_name(tmp_path: Path, kind: str, k
         (r"(?>a)", "(?>…) is atomic"),
         (r"a++", "a + behind another quantifier"),
         (r"a{2}+", "a + behind another quantifier"),
+        (r"(a|b", "is no regular expression: missing )"),
+        (r"a)\y", "is no regular expression: unbalanced parenthesis"),
+        (r"[a-z", "is no regular expression: unterminated character set"),
+        (r"*a", "is no regular expression: nothing to repeat"),
+        ("a\\", "is no regular expression: bad escape"),
     ],
 )
 def test_patterns_are_postgres_s(tmp_path: Path, pattern: str, wrong: str) -> None:
@@ -175,9 +183,15 @@ def test_patterns_are_postgres_s(tmp_path: Path, pattern: str, wrong: str) -> No
         assert wrong in line
 
 
-@pytest.mark.parametrize("pattern", [r"^\d+$", r"\\b", r"(?<=a)b", r"(?<!a)b", r"(?i)a", r"a\+", r"\y\w+\Z", "a+?", r"[+]+"])
-def test_patterns_that_mean_the_same_are_taken(tmp_path: Path, pattern: str) -> None:
-    """What both know, and what is escaped."""
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *(r"^\d+$", r"\\b", r"(?<=a)b", r"(?<!a)b", r"(?i)a", r"a\+", r"\y\w+\Z", "a+?", r"[+]+"),
+        *("[[:alpha:](]+", "[]()]", r"\m\(\M", "***=(a", "***:a", "(?n)a", r"\u00e9{1,200}"),
+    ],
+)
+def test_patterns_that_postgres_knows_are_taken(tmp_path: Path, pattern: str) -> None:
+    """What Python knows as well, what is escaped, and what only Postgres knows."""
     assert told(tmp_path, "expect_column_values_to_match_regex", "reject", column="id", regex=pattern) == []
 
 
