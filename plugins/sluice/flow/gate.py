@@ -9,7 +9,7 @@ from sluice import log_events
 from sluice.checks.policy import is_mass_deletion, unanswered
 from sluice.errors import DecisionRefused, NothingToReview
 from sluice.flow.entering import entered
-from sluice.flow.measuring import tell_wait, tell_waiting
+from sluice.flow.measuring import tell_waiting
 from sluice.flow.pinned_spec import pinned_spec
 from sluice.flow.turned_down import end_waiting
 from sluice.model.base import ReviewId, RunId
@@ -63,8 +63,6 @@ def decide(services: Services, review_id: ReviewId, decision: Decision, known_as
         by=stands.by,
         via=stands.via,
     )
-    if present.verdict in WAITING_VERDICTS:
-        tell_wait(services, review, services.runs.get(review.run).stage)
     return review
 
 

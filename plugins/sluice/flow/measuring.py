@@ -69,10 +69,9 @@ def tell_admitted(services: Services, run: Run) -> None:
 
 
 def tell_wait(services: Services, review: Review, stage: str) -> None:
-    """Tell how long a review has waited that was decided about just now, or was superseded."""
+    """Tell how long a review has waited that was decided about, or was superseded just now."""
     until = review.decision.at if review.decision is not None else services.clock.now()
     services.metrics.timing(metric.REVIEW_WAIT, until - review.created_at, stage=stage, verdict=review.verdict)
-    tell_waiting(services)
 
 
 def tell_waiting(services: Services) -> None:

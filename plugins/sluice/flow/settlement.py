@@ -7,7 +7,7 @@ import structlog
 from sluice import log_events
 from sluice.flow.alerting import judge_row
 from sluice.flow.entering import entered
-from sluice.flow.measuring import tell_waiting
+from sluice.flow.measuring import tell_wait, tell_waiting
 from sluice.flow.pinned_spec import pinned_spec
 from sluice.flow.turned_down import turned_down
 from sluice.model.base import RunId
@@ -36,8 +36,12 @@ def _end(services: Services, before: Run) -> Run:
     with entered(services, before.id, Step.PUBLISH if before.step is Step.PUBLISH else Step.SETTLE) as entry:
         run = entry.run
         shards = services.shards.of(run.id)
-        event, failure = _outcome(services, run, shards, services.reviews.latest(run.id))
+        review = services.reviews.latest(run.id)
+        event, failure = _outcome(services, run, shards, review)
         ended = services.runs.end(run, event, failure)
+        # Told here and not where it is decided: that may be a page or a command line, which no metrics are taken from.
+        if review is not None and review.decision is not None:
+            tell_wait(services, review, run.stage)
         log.info(
             log_events.RUN_SETTLED,
             status=ended.status,

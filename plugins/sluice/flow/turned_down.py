@@ -44,7 +44,9 @@ def end_waiting(services: Services, review: Review) -> Run | None:
     if newest is None or newest.id != review.id:
         return None
     with suppress(Fenced, IllegalTransition):  # somebody has gone on with it, and meets the verdict
-        return services.runs.end(run, *ending)
+        ended = services.runs.end(run, *ending)
+        tell_wait(services, review, run.stage)
+        return ended
     return None
 
 
@@ -57,7 +59,6 @@ def end_superseded(services: Services, review: Review) -> None:
     for older in services.reviews.superseded_by(review.id):
         if older.run != review.run and (ended := end_waiting(services, older)) is not None:
             log.info(log_events.RUN_SUPERSEDED, superseded=ended.id, by=review.id)
-            tell_wait(services, older, ended.stage)
             services.gates.close(ended, older.id, review.id)
 
 

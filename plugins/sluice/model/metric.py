@@ -156,13 +156,13 @@ BREAKER_CHANGED: Final = Metric(
 REVIEW_WAIT: Final = Metric(
     "review_wait",
     _DURATION,
-    "How long a review waited until it was decided about; one that policy approves at once is not told.",
+    "How long a review waited until it was decided about, told when its run ends; one that policy approves at once is not.",
     {**_STAGE, "verdict": _of(Verdict)},
 )
 REVIEWS_WAITING: Final = Metric(
     "reviews_waiting",
     _GAUGE,
-    "Reviews that wait for a person, told whenever a run parks, a review is decided, or a run settles.",
+    "Reviews that wait for a person, told whenever a run parks or settles.",
 )
 ALERTS: Final = Metric(
     "alerts",

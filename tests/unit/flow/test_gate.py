@@ -191,6 +191,8 @@ def test_an_answer_that_comes_too_late_changes_nothing(on_timeout: str, verdict:
     expired, run = workshop.memory.reviews[R], workshop.memory.runs[RUN]
     assert expired.decision is not None
     assert (expired.verdict, expired.decision.via, run.status) == (verdict, "policy", status)
+    told = workshop.metrics.spans["review_wait", (("stage", "hotel-content"), ("verdict", str(verdict)))]
+    assert told == [timedelta(hours=1)]
 
 
 def test_airflow_keeps_the_time_of_its_gates_itself() -> None:

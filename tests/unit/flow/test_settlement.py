@@ -1,5 +1,7 @@
 """Settlement: what a run has come to, by its shards, its review and what is published of it."""
 
+from datetime import timedelta
+
 import pytest
 from structlog.testing import capture_logs
 
@@ -12,7 +14,7 @@ from sluice.model.ledger import Outcome, Publication
 from sluice.model.lifecycle import APPROVALS, FINAL_RUN_STATUSES, RunStatus, ShardStatus, Step, Verdict
 from sluice.model.run import Failure, Run
 from sluice.model.stage import Alerts, StagePolicy
-from tests.support.nouns import NOW, a_review
+from tests.support.nouns import NOW, a_decision, a_review
 from tests.unit.flow.workshop import NORTH, RUN, SOUTH, Workshop
 
 REFUSED = Failure(error="SupplierRefused", message="403 Forbidden")
@@ -259,6 +261,22 @@ def test_a_run_that_was_taken_over_raises_no_alert() -> None:
     memory.runs[RUN] = memory.runs[RUN].model_copy(update=failed)
     assert alerts_of(bench) == []
     assert memory.incidents == []
+
+
+def test_how_long_a_review_has_waited_is_told_once() -> None:
+    """Wherever it was decided: whoever ends the run tells, and nobody tells of a review that policy approved at once."""
+    bench = Bench(verdict=Verdict.NEEDS_HUMAN)
+    bench.workshop.services.reviews.decide(ReviewId("r"), a_decision(at=NOW + timedelta(minutes=7), via="pages"))
+    for _ in range(2):
+        assert bench.settle().status is RunStatus.SUCCEEDED
+    at_once = Bench(verdict=Verdict.AUTO_APPROVED)
+    at_once.settle()
+    waited = [
+        {labels: spans for (name, labels), spans in one.workshop.metrics.spans.items() if name == "review_wait"}
+        for one in (bench, at_once)
+    ]
+    assert waited == [{(("stage", "hotel-content"), ("verdict", "approved")): [timedelta(minutes=7)]}, {}]
+    assert bench.workshop.metrics.gauges["reviews_waiting", ()] == 0
 
 
 def test_a_publication_that_nothing_has_followed_is_no_success() -> None:
