@@ -43,13 +43,10 @@ def roles(empty_database: ConnectionInfo) -> Iterator[dict[str, ConnectionInfo]]
 def test_the_documented_grants_are_enough_for_a_sync(
     tmp_path: Path, roles: dict[str, ConnectionInfo], artifacts: ConnectionInfo, supplier: Supplier
 ) -> None:
-    """Schemas are upgraded, a table is made and filled, a publication taken back, and garbage collected, by these alone."""
+    """Both schemas are upgraded, and a table is made and filled, by these roles alone: all of it they own from then on."""
     state, target = (roles[role] for role in ROLES)
     sluice = command_line(tmp_path, state, artifacts, supplier)
     sluice.define("sluice_target", target)
     edit(tmp_path / "include/syncs/hotels.yaml", lambda sync: sync["target"].update(table="supplied.hotels"))
     sluice.ask("db", "upgrade")
-    done = sluice.ask("run", "hotels", "--inline")
-    undone = sluice.ask("rollback", str(done["publication"]["id"]), "--yes")
-    assert undone["run"]["status"] == "succeeded"
-    sluice.ask("gc")
+    assert sluice.ask("run", "hotels", "--inline")["publication"]["counts"] == {"created": 488}
