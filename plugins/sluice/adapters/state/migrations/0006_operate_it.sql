@@ -26,8 +26,8 @@ create table sluice_state.audit (
     reason text not null default '',
     facts jsonb not null default '{}' check (jsonb_typeof(facts) = 'object')
 );
-create index audit_by_sync on sluice_state.audit (sync, at);
-create index audit_by_run on sluice_state.audit (run);
+create index audit_by_sync on sluice_state.audit (sync, id);
+create index audit_by_run on sluice_state.audit (run, id);
 
 comment on table sluice_state.audit is 'What people and policy have done that changed something. Nothing of it is changed or removed.';
 comment on column sluice_state.audit.id is 'Grows with every entry.';
