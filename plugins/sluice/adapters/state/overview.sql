@@ -5,7 +5,9 @@ select asked.sync, newest.runs, newest.stage, incident.level as alert, good.crea
     coalesce(waiting.reviews, 0) as reviews, coalesce(letters.letters, 0) + coalesce(rest.objects, 0) as letters
 from unnest(%(syncs)s::text[]) as asked (sync)
 left join lateral (
-    select jsonb_agg(to_jsonb(recent) - 'ordinal' - 'stage' order by ordinal desc) as runs,
+    select json_agg(json_build_object(
+            'id', id, 'status', status, 'step', step, 'mode', mode, 'created_at', created_at, 'finished_at', finished_at
+        ) order by ordinal desc) as runs,
         (array_agg(stage order by ordinal desc))[1] as stage
     from (
         select id, status, step, mode, created_at, finished_at, ordinal, stage from sluice_state.run
