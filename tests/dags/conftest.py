@@ -56,6 +56,17 @@ review: {first_load: auto-approve, auto_approve: {created: 100%, deleted: 100%},
 target: {table: public.cities}
 """
 
+REPORT = """
+from airflow.providers.standard.operators.empty import EmptyOperator
+from airflow.sdk import DAG, Asset
+
+with DAG("sluice_of_others"):
+    EmptyOperator(task_id="work")
+
+with DAG("hotels_report", schedule=Asset(name="sluice/hotels", uri="x-sluice://hotels")):
+    EmptyOperator(task_id="report")
+"""
+
 FILES = "source: {kind: files, connection: cities, files: [/hotels.jsonl], format: jsonl}"
 """Where the cities' hotels are, as a file."""
 
@@ -92,6 +103,7 @@ def lay_out_syncs() -> None:
     (HOME / "include" / "syncs" / "hotels.yaml").write_text(spec)
     shutil.copy(PROJECT / "include" / "syncs" / "hotel_days.yaml", HOME / "include" / "syncs")
     grouped = spec.replace("sync: hotels ", "sync: grouped ").replace("hotel-content", "in-one-group")
+    grouped = grouped.replace('schedule: "@daily"', 'schedule: "@daily"\nschedule_zone: Europe/Berlin')
     (HOME / "include" / "syncs" / "grouped.yaml").write_text(grouped.replace("public.hotels", "public.grouped"))
     windowed = spec.replace("sync: hotels ", "sync: windowed ").replace("{{ watermark }}", "{{ window.start or watermark }}")
     (HOME / "include" / "syncs" / "windowed.yaml").write_text(windowed.replace("public.hotels", "public.windowed"))
@@ -99,7 +111,9 @@ def lay_out_syncs() -> None:
     drop = re.sub(r"source: .*\nshards:\n.*", FILES, CITIES).replace("sync: cities", "sync: drop")
     (HOME / "include" / "syncs" / "drop.yaml").write_text(drop.replace("public.cities", "public.drop"))
     (HOME / "dags").mkdir()
-    shutil.copy(PROJECT / "dags" / "hotels.py", HOME / "dags")
+    for name in ("hotels.py", "sluice_upkeep.py"):
+        shutil.copy(PROJECT / "dags" / name, HOME / "dags")
+    (HOME / "dags" / "hotels_report.py").write_text(REPORT)
     for name in ("hotel_days", "grouped", "windowed", "cities", "drop"):
         (HOME / "dags" / f"{name}.py").write_text((PROJECT / "dags" / "hotels.py").read_text().replace("hotels", name))
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from fastapi.testclient import TestClient
 
+from sluice.model.airflow_names import UPKEEP_DAG
+
 States = dict[str, str]
 
 
@@ -32,9 +34,9 @@ class DrivenAirflow:
         from airflow.utils.session import create_session
         from airflow.utils.state import DagRunState, TaskInstanceState
 
-        from sluice.airflow_glue import sync_dag
+        from sluice.airflow_glue import sync_dag, upkeep_dag
 
-        dag = sync_dag(dag_id.removeprefix("sluice_"))
+        dag = upkeep_dag() if dag_id == UPKEEP_DAG else sync_dag(dag_id.removeprefix("sluice_"))
         with create_session() as session:
             run = session.query(DagRun).filter_by(dag_id=dag_id, run_id=run_id).one()
             run.dag = serialized(dag_id, session)
@@ -138,6 +140,45 @@ class DrivenAirflow:
             assert waits is not None
             due: datetime = waits.reschedule_date
             return due
+
+    def pause(self, pattern: str, *, paused: bool) -> None:
+        """Pause DAGs, or let them run by themselves."""
+        answer = self.client.patch("/api/v2/dags", params={"dag_id_pattern": pattern}, json={"is_paused": paused})
+        assert answer.status_code == 200, answer.text
+
+    def remember_scheduled_run(self, dag_id: str, start: datetime, end: datetime) -> None:
+        """Let the last run that the scheduler began by itself have been that of this interval."""
+        from airflow.models.dag import DagModel
+        from airflow.utils.session import create_session
+        from airflow.utils.state import DagRunState
+        from airflow.utils.types import DagRunTriggeredByType, DagRunType
+
+        with create_session() as session:
+            dag = serialized(dag_id, session)
+            run = dag.create_dagrun(
+                run_id=f"scheduled__{start.isoformat()}",
+                logical_date=start,
+                data_interval=(start, end),
+                run_after=end,
+                run_type=DagRunType.SCHEDULED,
+                triggered_by=DagRunTriggeredByType.TIMETABLE,
+                state=DagRunState.SUCCESS,
+                session=session,
+            )
+            session.query(DagModel).filter_by(dag_id=dag_id).one().calculate_dagrun_date_fields(dag, reference_run=run)
+
+    def let_scheduler_look(self) -> None:
+        """Let the scheduler begin the runs that are due, and no task yet."""
+        from airflow.jobs.job import Job
+        from airflow.jobs.scheduler_job_runner import SchedulerJobRunner
+        from airflow.utils.session import create_session
+        from airflow.utils.sqlalchemy import prohibit_commit
+
+        with create_session() as session, prohibit_commit(session) as guard:
+            scheduler = SchedulerJobRunner(Job())
+            scheduler._create_dagruns_for_dags(guard, session)
+            scheduler._start_queued_dagruns(session)
+            guard.commit()
 
     def names(self, dag_id: str, run_id: str) -> dict[str, list[str]]:
         """Return the names of the mapped tasks, as the UI shows them."""
