@@ -1,12 +1,14 @@
 """The form of a run: what it says becomes a request, and what makes no sense is refused by name."""
 
+import json
 from typing import Any
 
 import pytest
 from airflow.sdk.exceptions import ParamValidationError
 
 from sluice.adapters.spec_files import SpecFiles
-from sluice.airflow_glue.params import params_form, run_request
+from sluice.airflow_glue.known_shards import shards_to_choose_from
+from sluice.airflow_glue.params import check_form, params_form, run_request
 from sluice.errors import UsageInvalid
 from sluice.model.canary import CanarySpec
 from sluice.model.run import Mode, Origin, Redrive, ReviewMode, RunRequest
@@ -117,15 +119,46 @@ def test_airflow_refuses_what_is_no_moment(spec: SyncSpec, moment: str) -> None:
         params_form(spec)["window_start"].resolve(moment)
 
 
+def test_a_form_is_checked_with_all_its_params(spec: SyncSpec) -> None:
+    """Whatever stands in it is known to the check that knows no spec; left as it is, it makes sense."""
+    check_form("hotels", {name: param.value for name, param in params_form(spec).items()})
+    assert "shards" not in params_form(sync_spec(shards=None))
+
+
 @pytest.mark.parametrize(
-    ("shards", "items", "choice"),
+    ("shards", "choice"),
     [
-        ({"kind": "values", "name": "region", "values": ["a", "b"]}, {"type": "string", "enum": ["a", "b"]}, ["a", "b"]),
-        ({"kind": "values", "name": "region", "values": [str(n) for n in range(300)]}, {"type": "string"}, None),
-        ({"kind": "ranges", "last": 99, "size": 10}, {"type": "string"}, None),
+        ({"kind": "values", "name": "region", "values": ["a", "b"]}, ["a", "b"]),
+        ({"kind": "values", "name": "region", "values": [str(n) for n in range(300)]}, None),
+        ({"kind": "ranges", "last": 25, "size": 10}, ["0-9", "10-19", "20-25"]),
+        ({"kind": "buckets", "count": 2, "salt": "x"}, ["0 of 2 salted x", "1 of 2 salted x"]),
+        ({"kind": "windows", "every": "1d"}, None),
     ],
 )
-def test_shards_are_chosen_or_written(shards: Any, items: Any, choice: Any) -> None:
-    """A few declared values are a list to choose from; of others the form takes keys, one a line."""
-    schema = params_form(sync_spec(shards=shards))["shards"].schema
+def test_shards_are_chosen_or_written(shards: Any, choice: Any) -> None:
+    """Those that the spec declares, if they are few, are a list to choose from; of others the form takes keys, one a line."""
+    spec = sync_spec(shards=shards)
+    schema = params_form(spec, shards_to_choose_from(spec))["shards"].schema
+    items = {"type": "string"} if choice is None else {"type": "string", "enum": choice}
     assert (schema["items"], schema.get("examples")) == (items, choice)
+
+
+CITY = {"kind": "listed", "name": "city", "value": "name", "source": sync_spec().source.model_dump(mode="json")}
+
+
+@pytest.mark.parametrize(
+    ("kept", "choice"),
+    [
+        ('["paris", "rome"]', ["paris", "rome"]),
+        ("[]", None),
+        ("no JSON", None),
+        ('{"paris": 1}', None),
+        (json.dumps([str(n) for n in range(201)]), None),
+    ],
+)
+def test_listed_shards_are_offered_as_they_were(monkeypatch: pytest.MonkeyPatch, kept: str, choice: Any) -> None:
+    """Others may be asked for as well: the supplier's list may have grown. What nobody can read offers nothing."""
+    spec = sync_spec(shards=CITY)
+    monkeypatch.setenv("AIRFLOW_VAR_SLUICE_SHARDS_HOTELS", kept)
+    schema = params_form(spec, shards_to_choose_from(spec))["shards"].schema
+    assert (schema["items"], schema.get("examples")) == ({"type": "string"}, choice)
