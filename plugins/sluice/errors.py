@@ -12,6 +12,7 @@
     │   ├── ArtifactsUnavailable    the object store cannot be reached
     │   ├── AirflowUnavailable      Airflow's REST API cannot be reached
     │   ├── ReceiverUnavailable     who is called by a webhook cannot be reached
+    │   ├── DiskFull                no room for a temporary file on this worker
     │   ├── FlightTaken             another run of the same request is alive
     │   ├── TransformUnavailable    what the team's function asks cannot be reached
     │   ├── NoProgress              the step came no further for too long
@@ -151,6 +152,10 @@ class AirflowUnavailable(Retryable):
 
 class ReceiverUnavailable(Retryable):
     """The receiver of a webhook cannot be reached, or answers with a server error."""
+
+
+class DiskFull(Retryable):
+    """This worker's disk takes no temporary file: make room in its folder for them, or let TMPDIR name one that has more."""
 
 
 class FlightTaken(Retryable):

@@ -28,14 +28,16 @@ MOMENTS = [
 
 @pytest.mark.parametrize("largest_file", [0, 1500])
 def test_a_disk_that_is_full(lab: Lab, largest_file: int) -> None:
-    """Whatever a worker keeps on its disk is no part of the truth: it takes nothing, or the smaller artifacts alone."""
+    """Of what a worker keeps on its disk it does without; a review it cannot write says so, and waits for one that can."""
     with lab.experiment(lab.story[2]) as experiment:
         ended = experiment.start(largest_file=largest_file).end()
         experiment.faults.append("disk full")
-        assert ended.status == "succeeded", ended
+        assert (ended.status, ended.error) == (None, "DiskFull"), ended
+        assert "TMPDIR" in (ended.message or "")
         kept = [file.stat().st_size for file in experiment.cache.rglob("*") if file.is_file()]
         assert max(kept, default=0) <= largest_file
         assert bool(kept) == bool(largest_file)
+        experiment.go_on()
         experiment.check()
 
 

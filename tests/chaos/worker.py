@@ -23,6 +23,7 @@ from sluice.adapters.clock import SystemClock
 from sluice.errors import ConnectionInvalid, SluiceError
 from sluice.flow.inline import resume_inline, run_inline
 from sluice.model.base import RunId
+from sluice.model.metric import Metric
 from sluice.model.run import RunRequest
 from sluice.ports import ConnectionInfo, Services
 from sluice.settings import Settings
@@ -113,9 +114,15 @@ class JumpingClock(SystemClock):
 
 
 class _Uncounted:
-    """Counts are nobody's business here; without this they would go to the log."""
+    """Figures are nobody's business here; without this they would go to the log."""
 
-    def count(self, name: str, number: int = 1, **labels: str) -> None:
+    def count(self, metric: Metric, number: int = 1, **labels: str) -> None:
+        """Forget it."""
+
+    def gauge(self, metric: Metric, value: float, **labels: str) -> None:
+        """Forget it."""
+
+    def timing(self, metric: Metric, span: timedelta, **labels: str) -> None:
         """Forget it."""
 
 

@@ -7,13 +7,13 @@ goes on from there does first what is due again. A store that cannot be reached 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from tempfile import TemporaryFile
 from typing import BinaryIO, Final
 
 import structlog
 
 from sluice import log_events
 from sluice.errors import ArtifactCorrupt, RedoNeeded
+from sluice.guard.temporary_files import temporary_file
 from sluice.model import metric
 from sluice.model.artifact import ArtifactKind, Pointer
 from sluice.model.base import RunId, ShardKey
@@ -38,7 +38,7 @@ def intact(services: Services, pointer: Pointer, holder: Holder) -> Iterator[byt
 @contextmanager
 def intact_file(services: Services, pointer: Pointer, holder: Holder) -> Iterator[BinaryIO]:
     """Yield an artifact as `intact` does, in a file that only this process sees: for what grows with the table."""
-    with _marked(services, pointer, holder), TemporaryFile() as file:
+    with _marked(services, pointer, holder), temporary_file() as file:
         services.artifacts.get_file(pointer, file)
         yield file
 

@@ -1,7 +1,6 @@
 """The publication: an approved review comes in, one transaction in the target goes out, and the record of it is finished."""
 
 from collections.abc import Mapping
-from tempfile import TemporaryFile
 from typing import Final
 
 import structlog
@@ -17,6 +16,7 @@ from sluice.flow.overtaken import close_redriven, overtaken
 from sluice.flow.pinned_spec import pinned_spec
 from sluice.flow.rejects import close_letters
 from sluice.flow.rows_artifacts import rows_artifacts, staged_artifacts
+from sluice.guard.temporary_files import temporary_file
 from sluice.mapping.columns import keys_of
 from sluice.mapping.watermarks import MarkOrder, mark_order
 from sluice.model import metric
@@ -152,7 +152,7 @@ def _require_few_deletions(publication: Publication, review: Review) -> None:
 def _keep_before_images(services: Services, publishing: Publishing, entry: Entry, review: Review) -> Pointer:
     """Store the before-images under the target's lock, so that they are exactly what is overwritten."""
     expires_at = services.clock.now() + entry.policy.artifact_ttl
-    with TemporaryFile() as images:
+    with temporary_file() as images:
         number = publishing.before_images(images)
         ref = ArtifactRef(sync=review.sync, run=review.run, kind=ArtifactKind.UNDO, variant=file_digest(images))
         undo = services.artifacts.put_file(ref, images, records=number, expires_at=expires_at)

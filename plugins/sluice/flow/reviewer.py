@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from tempfile import TemporaryFile
 from typing import Final
 
 import structlog
@@ -24,6 +23,7 @@ from sluice.flow.rejects import keep_new_rejects, note_repeated, rejects_of
 from sluice.flow.review_artifacts import keep, stored_file
 from sluice.flow.rows_artifacts import rows_artifacts, staged_artifacts, variant_of
 from sluice.flow.turned_down import end_superseded
+from sluice.guard.temporary_files import temporary_file
 from sluice.mapping.columns import postdated_of
 from sluice.mapping.mapper import MappedChunk, Mapper
 from sluice.model import metric
@@ -82,7 +82,7 @@ def review(services: Services, run_id: RunId) -> Review:
                 counts = diffing.counts()
             expires_at = services.clock.now() + entry.policy.artifact_ttl
             changes = sum(counts.outcomes.values())
-            with TemporaryFile() as file:
+            with temporary_file() as file:
                 diffing.write_diff(file)
                 diff = stored_file(services, run, ArtifactKind.DIFF, file, records=changes, expires_at=expires_at)
             told = {

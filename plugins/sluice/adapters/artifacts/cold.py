@@ -7,7 +7,6 @@ import hashlib
 from base64 import b64encode
 from collections.abc import Iterable
 from functools import partial
-from tempfile import TemporaryFile
 from typing import Any, BinaryIO, Final
 
 import zstandard
@@ -16,6 +15,7 @@ from sluice.adapters.artifacts.bucket import Bucket, digest_of
 from sluice.adapters.artifacts.keys import checked_prefix, encode
 from sluice.adapters.s3_client import extra_text
 from sluice.errors import ArtifactCorrupt, ArtifactsUnavailable, ConnectionInvalid
+from sluice.guard.temporary_files import temporary_file
 from sluice.model.artifact import Pointer, StoredObject
 from sluice.model.base import RunId
 from sluice.ports import ConnectionInfo
@@ -65,7 +65,7 @@ class S3ColdStore:
         """Store rows as compressed lines, and verify them; however many they are, few of them are in memory at a time."""
         parts = [*([self._source.prefix] if self._source.prefix else []), encode(sync), encode(run), f"{name}.jsonl.zst"]
         key = self._prefix + "/".join(parts)
-        with TemporaryFile() as file:
+        with temporary_file() as file:
             with zstandard.ZstdCompressor(write_checksum=True).stream_writer(file, closefd=False) as lines:
                 for row in rows:
                     lines.write(f"{row}\n".encode())

@@ -1,8 +1,8 @@
 """A Parquet file in, read row group by row group; each row as JSON out."""
 
 import io
-import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import IO, Any, Final
 
 from sluice.adapters.sources.files.parquet_values import json_values
@@ -10,6 +10,7 @@ from sluice.adapters.sources.files.storage import Handle
 from sluice.adapters.sources.files.unpacking import Compression, unpacked
 from sluice.adapters.sources.files.window import Record
 from sluice.errors import AnswerTooLarge, FileUnreadable
+from sluice.guard.temporary_files import temporary_file
 
 _BUFFER: Final = 1024 * 1024
 """So much of a column is asked for at a time."""
@@ -66,20 +67,22 @@ def _begin(group: Any) -> int:
     return int(min(filter(None, (column.dictionary_page_offset, column.data_page_offset)), default=0))
 
 
-def _seekable(handle: Handle, declared: Compression) -> IO[bytes]:
-    """Return the file so that it can be read at any place."""
+@contextmanager
+def _seekable(handle: Handle, declared: Compression) -> Iterator[IO[bytes]]:
+    """Yield the file so that it can be read at any place; raise `DiskFull` where it is too large to be kept meanwhile."""
     is_packed = declared in ("gzip", "zstd")
     if handle.file.has_ranges and handle.file.size is not None and not is_packed:
         remote = RemoteFile(handle)
         if declared == "none" or remote.read(4) == b"PAR1":
             remote.seek(0)
-            return remote
+            yield remote
+            return
     parts, _ = unpacked(handle.bytes_from(), declared, handle.file.name)
-    spool = tempfile.TemporaryFile(prefix="sluice-")  # noqa: SIM115  it is the caller's to close, which removes it
-    for part in parts:
-        spool.write(part)
-    spool.seek(0)
-    return spool
+    with temporary_file() as spool:
+        for part in parts:
+            spool.write(part)
+        spool.seek(0)
+        yield spool
 
 
 class RemoteFile(io.RawIOBase, IO[bytes]):
