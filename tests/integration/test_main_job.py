@@ -112,3 +112,21 @@ def test_an_empty_answer_deletes_nothing(sluice: CommandLineHere, supplier: Supp
     assert blocked["review"]["verdict"] == "blocked"
     assert blocked["review"]["reasons"] == ["the supplier delivered nothing"]
     assert table_of(database) == before
+
+
+def test_the_run_after_a_failed_one_brings_what_both_are_for(
+    sluice: CommandLineHere, supplier: Supplier, database: ConnectionInfo
+) -> None:
+    """A day on which the supplier failed moves no watermark, so that the next day's run asks from the day before on."""
+    sluice.ask("run", "hotels", "--inline")
+    first = table_of(database)
+    missed = set(supplier.control(change=2)["changed"])
+    supplier.control(fail={"status": 404, "times": len(REGIONS)})
+    assert sluice.ask("run", "hotels", "--inline", code=1)["run"]["status"] == "failed"
+    assert table_of(database) == first
+
+    later = set(supplier.control(change=2)["changed"])
+    assert missed - later
+    next_day = sluice.ask("run", "hotels", "--inline")
+    assert (next_day["run"]["status"], next_day["run"]["mode"]) == ("succeeded", "incremental")
+    assert next_day["publication"]["counts"] == {"changed": len(missed | later)}
