@@ -44,10 +44,8 @@ class SyncGlance(Frozen):
     letters: int = Field(default=0, description="objects that could not be taken in, and are not given up")
 
 
-class RestingHost(Frozen):
-    """A supplier's host that the workers of a stage leave alone."""
+class RestingStage(Frozen):
+    """A stage whose workers leave a supplier alone. Which one, and why, only those may know who read the runs that ask it."""
 
-    host: str
     stage: str
     until: datetime
-    reason: str

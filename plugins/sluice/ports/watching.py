@@ -5,7 +5,7 @@ from typing import Protocol
 
 from sluice.model.base import RunId
 from sluice.model.journal import JournalEvent
-from sluice.model.overview import RestingHost, SyncGlance
+from sluice.model.overview import RestingStage, SyncGlance
 from sluice.model.standing import Standing
 
 
@@ -32,5 +32,5 @@ class OverviewStore(Protocol):
     def syncs(self, syncs: Sequence[str], runs: int) -> list[SyncGlance]:
         """Return these syncs, by name, each with so many of its newest runs; one that never ran is among them."""
 
-    def resting(self) -> list[RestingHost]:
-        """Return the hosts whose breaker is not closed, by host and stage."""
+    def resting(self) -> list[RestingStage]:
+        """Return the stages that leave a supplier alone, since its breaker is not closed, by name."""

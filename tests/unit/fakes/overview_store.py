@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sluice.model.ledger import WRITING_OUTCOMES
 from sluice.model.lifecycle import APPROVALS, WAITING_VERDICTS, RunStatus
-from sluice.model.overview import Published, RestingHost, RunGlance, SyncGlance
+from sluice.model.overview import Published, RestingStage, RunGlance, SyncGlance
 from sluice.model.reject import DeadLetterStatus
 from sluice.model.run import Mode, Run
 from tests.unit.fakes.memory import Memory
@@ -13,7 +13,7 @@ from tests.unit.fakes.memory import Memory
 class MemoryOverviewStore:
     """The port `OverviewStore`; `rests` is for tests to fill."""
 
-    def __init__(self, memory: Memory, rests: Sequence[RestingHost] = ()) -> None:
+    def __init__(self, memory: Memory, rests: Sequence[RestingStage] = ()) -> None:
         self._memory = memory
         self._rests = list(rests)
 
@@ -22,7 +22,7 @@ class MemoryOverviewStore:
         with self._memory.lock:
             return [self._sync(sync, runs) for sync in sorted(syncs)]
 
-    def resting(self) -> list[RestingHost]:
+    def resting(self) -> list[RestingStage]:
         """Return what a test has put here."""
         return self._rests
 

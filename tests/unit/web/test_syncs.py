@@ -6,7 +6,7 @@ import pytest
 
 from sluice.model.base import RunId
 from sluice.model.lifecycle import RunStatus
-from sluice.model.overview import RestingHost
+from sluice.model.overview import RestingStage
 from sluice.model.run import Failure
 from tests.support.nouns import NOW, a_run
 from tests.unit.fakes.overview_store import MemoryOverviewStore
@@ -47,12 +47,11 @@ def test_who_may_see_nothing_is_told_so(visitor: Visitor) -> None:
     assert "There are no syncs that you may see." in text(visitor.client().get("/"))
 
 
-def test_a_host_that_rests_is_named_with_its_reason(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_supplier_that_is_left_alone_is_told_of(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
     """On the page of all syncs of the stage, and on that of each."""
-    host = RestingHost(host="shop:443", stage="hotel-content", until=NOW, reason="503 <of late>")
-    monkeypatch.setattr(MemoryOverviewStore, "resting", lambda _: [host])
-    assert "shop:443 is left alone" in text(visitor.client().get("/"))
-    assert "shop:443 is left alone until 2026-01-31 12:00:00 UTC: 503 <of late>" in text(visitor.get(""))
+    monkeypatch.setattr(MemoryOverviewStore, "resting", lambda _: [RestingStage(stage="hotel-content", until=NOW)])
+    assert "a supplier is left alone" in text(visitor.client().get("/"))
+    assert "A supplier of stage hotel-content is left alone until 2026-01-31 12:00:00 UTC" in text(visitor.get(""))
 
 
 def test_the_runs_of_a_sync_come_a_page_at_a_time(visitor: Visitor) -> None:

@@ -7,7 +7,7 @@ from sluice.adapters.postgres import Transactions
 from sluice.adapters.queries import Queries
 from sluice.model.ledger import WRITING_OUTCOMES
 from sluice.model.lifecycle import APPROVALS
-from sluice.model.overview import RestingHost, SyncGlance
+from sluice.model.overview import RestingStage, SyncGlance
 
 _SQL: Final = Queries(__package__, "overview.sql")
 _LOOKED_AT: Final = 60
@@ -35,7 +35,7 @@ class PostgresOverviewStore:
                 for row in connection.execute(_SQL["syncs"], facts)
             ]
 
-    def resting(self) -> list[RestingHost]:
-        """Return the hosts whose breaker is not closed."""
+    def resting(self) -> list[RestingStage]:
+        """Return the stages that leave a supplier alone, since its breaker is not closed."""
         with self._database.transaction() as connection:
-            return [RestingHost(**row) for row in connection.execute(_SQL["resting"])]
+            return [RestingStage(**row) for row in connection.execute(_SQL["resting"])]

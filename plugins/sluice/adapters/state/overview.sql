@@ -50,5 +50,5 @@ left join (
 order by asked.sync
 
 -- name: resting
--- The hosts that the workers of a stage leave alone.
-select host, stage, resting_until as until, reason from sluice_state.breaker where resting_until is not null order by host, stage
+-- The stages whose workers leave a supplier alone, each until the last of them is asked again.
+select stage, max(resting_until) as until from sluice_state.breaker where resting_until is not null group by stage order by stage

@@ -12,7 +12,7 @@ from sluice.errors import SpecInvalid
 from sluice.model.airflow_names import dag_id_of, sync_of
 from sluice.model.base import RunId
 from sluice.model.health import MEANINGS, Health, health
-from sluice.model.overview import RestingHost, SyncGlance
+from sluice.model.overview import RestingStage, SyncGlance
 from sluice.model.schedule import Schedule
 from sluice.model.spec import SyncSpec
 from sluice.ports import Services
@@ -31,7 +31,7 @@ class SyncRow:
     glance: SyncGlance
     health: Health
     schedule: Schedule | None
-    resting: list[RestingHost]
+    resting: list[RestingStage]
     """The hosts that its stage leaves alone."""
 
 
@@ -82,7 +82,7 @@ def _rows(services: Services, dags: Iterable[str], schedules: Mapping[str, Sched
             glance,
             health(glance, schedules.get(dag_id_of(glance.sync)), now),
             schedules.get(dag_id_of(glance.sync)),
-            [host for host in resting if host.stage == glance.stage],
+            [stage for stage in resting if stage.stage == glance.stage],
         )
         for glance in services.overview.syncs(syncs, _RUNS_AT_A_GLANCE)
     ]
