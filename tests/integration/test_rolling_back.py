@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from sluice.adapters.targets import rolling_back
 from sluice.adapters.targets.arrow_copy import read_parquet
 from sluice.errors import LedgerMoved, NotUndoable, TargetMismatch
 from sluice.model import rows
@@ -109,8 +110,12 @@ def test_what_a_later_publication_changed_is_left_alone_and_named(table: Table) 
     assert known.publication == today.id
 
 
-def test_what_others_changed_in_the_table_is_left_alone_and_named(table: Table) -> None:
-    """A value changed in psql, a row removed, one put back that was deleted: conflicts; columns of theirs are none."""
+def test_what_others_changed_in_the_table_is_left_alone_and_named(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A value changed in psql, a row removed, one put back that was deleted: conflicts, however few rows are read at a time.
+
+    Columns of theirs are none.
+    """
+    monkeypatch.setattr(rolling_back, "_ROWS_AT_A_TIME", 2)
     table.bring(*(thing(key) for key in "abcde"))
     table.hand.execute("alter table shop.things add column note text default 'none'")
     bad = table.bring(*(thing(key, 2, name="bad") for key in "abcd"), complete=True)

@@ -35,6 +35,13 @@ class Reviewed:
     counts: DiffCounts
 
 
+@dataclass(frozen=True)
+class ReviewedUndo(Undo):
+    """What taking a publication back would do, and the diff that says so."""
+
+    diff: bytes
+
+
 class Table:
     """One sync's table and ledger; `hand` changes the table behind their backs."""
 
@@ -79,11 +86,13 @@ class Table:
         self.spec = spec
         self.target = PostgresTarget(self.database, spec)
 
-    def undo_of(self, undone: Publication) -> Undo:
+    def undo_of(self, undone: Publication) -> "ReviewedUndo":
         """Hold a publication against what became of its objects."""
-        return self.target.undo_of(undone.id, self.images[undone.id])
+        diff = BytesIO()
+        undo = self.target.undo_of(undone.id, BytesIO(self.images[undone.id]), diff)
+        return ReviewedUndo(**vars(undo), diff=diff.getvalue())
 
-    def roll_back(self, undone: Publication, undo: Undo | None = None, *, with_deletes: bool = True) -> Publication:
+    def roll_back(self, undone: Publication, undo: "ReviewedUndo | None" = None, *, with_deletes: bool = True) -> Publication:
         """Take a publication back, as it is now or as it was reviewed."""
         return self._publish((undo or self.undo_of(undone)).diff, undone=undone, with_deletes=with_deletes)
 
@@ -96,7 +105,8 @@ class Table:
         review = a_review(f"{self.spec.sync}-{self._turn}", run=run.id, verdict=Verdict.AUTO_APPROVED, sync=self.spec.sync)
         with self.target.publishing(run.token, PATIENCE) as publishing:
             if undone is not None:
-                publishing.load_undo(diff, undone.id, self.images[undone.id], with_deletes=with_deletes)
+                images = BytesIO(self.images[undone.id])
+                publishing.load_undo(BytesIO(diff), undone.id, images, with_deletes=with_deletes)
             else:
                 for shard, seq in publishing.load(BytesIO(diff), with_deletes=True):
                     publishing.load_rows(shard, seq, rows)

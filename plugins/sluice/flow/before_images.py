@@ -1,9 +1,12 @@
-"""What was before a publication: a publication in; its before-images, as it stored them, out."""
+"""What was before a publication: a publication in; a file of its before-images, as it stored them, out."""
 
-from typing import Final
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import BinaryIO, Final
 
 from sluice.errors import ArtifactCorrupt, NotUndoable
 from sluice.flow.damage import note
+from sluice.guard.temporary_files import temporary_file
 from sluice.model.artifact import ArtifactKind
 from sluice.model.base import PublicationId, RunId
 from sluice.model.ledger import Publication
@@ -22,17 +25,23 @@ def undone_publication(services: Services, spec: SyncSpec, publication: Publicat
     return found
 
 
-def before_images(services: Services, publication: Publication) -> bytes:
-    """Return the rows of target and ledger that a publication overwrote; raise `NotUndoable` if they are not kept any more."""
+@contextmanager
+def before_images(services: Services, publication: Publication) -> Iterator[BinaryIO]:
+    """Yield a file of the rows of target and ledger that a publication overwrote.
+
+    Raises `NotUndoable` if they are not kept any more.
+    """
     pointers = services.pointers.of(RunId(publication.run), ArtifactKind.UNDO)
     pointer = next((pointer for pointer in pointers if pointer.key == publication.undo_key), None)
     if pointer is None:
         raise NotUndoable(f"what was before publication {publication.id} is not kept any more; {_MEND}")
-    try:
-        return services.artifacts.get(pointer)
-    except ArtifactCorrupt as error:
-        note(services, pointer, error)
-        raise NotUndoable(
-            f"what was before publication {publication.id} is lost: {error.message}. Put the object back from a backup of the "
-            f"bucket, or {_MEND}"
-        ) from error
+    with temporary_file() as file:
+        try:
+            services.artifacts.get_file(pointer, file)
+        except ArtifactCorrupt as error:
+            note(services, pointer, error)
+            raise NotUndoable(
+                f"what was before publication {publication.id} is lost: {error.message}. Put the object back from a backup of "
+                f"the bucket, or {_MEND}"
+            ) from error
+        yield file

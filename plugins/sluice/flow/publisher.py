@@ -1,7 +1,8 @@
 """The publication: an approved review comes in, one transaction in the target goes out, and the record of it is finished."""
 
 from collections.abc import Mapping
-from typing import Final
+from contextlib import nullcontext
+from typing import BinaryIO, Final
 
 import structlog
 
@@ -79,21 +80,23 @@ def _apply(services: Services, entry: Entry, spec: SyncSpec, review: Review) -> 
         raise ApprovalVoid(
             f"what is staged, its spec or its table has changed since review {review.id}: {ApprovalVoid.__doc__}"
         )
-    images = None if undone is None else before_images(services, undone_publication(services, spec, undone))
+    restored = nullcontext() if undone is None else before_images(services, undone_publication(services, spec, undone))
+    with restored as images:
+        publication = _publish_in_turn(services, entry, target, review, images)
+    for outcome, number in publication.counts.items():
+        services.metrics.count(metric.OBJECTS_PUBLISHED, number, stage=entry.run.stage, outcome=outcome)
+    log.info(log_events.PUBLICATION_COMMITTED, review=review.id, publication=publication.id, counts=dict(publication.counts))
+    return publication
+
+
+def _publish_in_turn(services: Services, entry: Entry, target: Target, review: Review, images: BinaryIO | None) -> Publication:
     while True:
         try:
-            publication = _publish_once(services, entry, target, review, images)
+            return _publish_once(services, entry, target, review, images)
         except Fenced:
             # Another request of this sync has published meanwhile and raised the fence. That stops a worker who lost his run,
             # and he gets no newer token; for one who did not, it is only a queue.
             log.info(log_events.FENCE_RAISED, review=review.id, token=entry.take_next_token().token)
-            continue
-        for outcome, number in publication.counts.items():
-            services.metrics.count(metric.OBJECTS_PUBLISHED, number, stage=entry.run.stage, outcome=outcome)
-        log.info(
-            log_events.PUBLICATION_COMMITTED, review=review.id, publication=publication.id, counts=dict(publication.counts)
-        )
-        return publication
 
 
 def _require_none_overtaken(services: Services, entry: Entry, review: Review) -> None:
@@ -108,13 +111,13 @@ def _require_none_overtaken(services: Services, entry: Entry, review: Review) ->
                 raise ApprovalVoid(f"{what}: {ApprovalVoid.__doc__}")
 
 
-def _publish_once(services: Services, entry: Entry, target: Target, review: Review, images: bytes | None) -> Publication:
+def _publish_once(services: Services, entry: Entry, target: Target, review: Review, images: BinaryIO | None) -> Publication:
     with_deletes = review.verdict is not Verdict.APPROVED_WITHOUT_DELETES
     with target.publishing(entry.run.token, entry.policy.no_progress_timeout) as publishing:
         if found := publishing.find(review.id):
             return found
         if images is not None and entry.run.undoes is not None:
-            with intact(services, review.diff, entry.run) as diff:
+            with intact_file(services, review.diff, entry.run) as diff:
                 publishing.load_undo(diff, entry.run.undoes, images, with_deletes=with_deletes)
         else:
             _load(services, entry, publishing, review.diff, with_deletes=with_deletes)

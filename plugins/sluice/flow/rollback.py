@@ -1,6 +1,6 @@
 """The review of a rollback: a run that takes a publication back comes in; what it would restore, for a person, goes out."""
 
-from typing import Final
+from typing import BinaryIO, Final
 
 import structlog
 
@@ -13,8 +13,9 @@ from sluice.flow.digest import review_digest
 from sluice.flow.entering import Entry, entered
 from sluice.flow.packet import with_packet
 from sluice.flow.pinned_spec import pinned_spec
-from sluice.flow.review_artifacts import keep
+from sluice.flow.review_artifacts import keep, stored_file
 from sluice.flow.turned_down import end_superseded
+from sluice.guard.temporary_files import temporary_file
 from sluice.model.artifact import ArtifactKind
 from sluice.model.base import ReviewId, RunId
 from sluice.model.evidence import Evidence, Profile, cut
@@ -49,9 +50,11 @@ def review_rollback(services: Services, run_id: RunId) -> Review:
         if run.undoes is None:
             raise NotUndoable(f"run {run_id} takes no publication back")
         undone = undone_publication(services, spec, run.undoes)
-        undo = services.target(spec).undo_of(undone.id, before_images(services, undone))
-        entry.pulse.moved()
-        return _keep(services, entry, spec, undo)
+        with temporary_file() as diff:
+            with before_images(services, undone) as images:
+                undo = services.target(spec).undo_of(undone.id, images, diff)
+            entry.pulse.moved()
+            return _keep(services, entry, spec, undo, diff)
 
 
 def conflicts_of(services: Services, review: Review) -> list[Conflict]:
@@ -65,7 +68,7 @@ def conflicts_of(services: Services, review: Review) -> list[Conflict]:
     return []
 
 
-def _keep(services: Services, entry: Entry, spec: SyncSpec, undo: Undo) -> Review:
+def _keep(services: Services, entry: Entry, spec: SyncSpec, undo: Undo, file: BinaryIO) -> Review:
     run, expires_at = entry.run, services.clock.now() + entry.policy.artifact_ttl
     figures = Figures(
         seen=undo.objects,
@@ -76,7 +79,8 @@ def _keep(services: Services, entry: Entry, spec: SyncSpec, undo: Undo) -> Revie
     )
     judgement = judge(spec.review, figures, run) if undo.restored else Judgement(Verdict.AUTO_APPROVED)
     reasons = (*judgement.reasons, *_left_alone(undo)) if undo.restored else ()
-    diff = keep(services, run, ArtifactKind.DIFF, undo.diff, records=undo.restored, expires_at=expires_at)
+    diff = stored_file(services, run, ArtifactKind.DIFF, file, records=undo.restored, expires_at=expires_at)
+    services.pointers.add(diff, run.token)
     if undo.conflicts:
         lines, named = "\n".join(conflict.model_dump_json() for conflict in undo.conflicts).encode(), len(undo.conflicts)
         keep(services, run, ArtifactKind.CONFLICTS, lines, records=named, expires_at=expires_at, of=diff.ref.variant)

@@ -83,8 +83,11 @@ class Target(Protocol):
     def diffing(self) -> "AbstractContextManager[Diffing]":
         """Open a staging area of its own, which ends with the context."""
 
-    def undo_of(self, publication: PublicationId, images: bytes) -> "Undo":
-        """Hold the before-images of a publication against table and ledger, which are not written.
+    def undo_of(self, publication: PublicationId, images: BinaryIO, diff: BinaryIO) -> "Undo":
+        """Hold the before-images of a publication against table and ledger, which are not written, and write the diff.
+
+        That is as of any review; with the place of its before-image for a row that is put back, without one for one taken out.
+        Of all that grows with the publication, the conflicts alone are in memory.
 
         Raises `TargetMismatch`, naming them, if the table has lost columns that the publication had written.
         """
@@ -138,8 +141,6 @@ class DiffCounts:
 class Undo:
     """What taking a publication back would do."""
 
-    diff: bytes
-    """As of any review; with the place of its before-image for a row that is put back, without one for one taken out."""
     objects: int
     """Objects of the publication."""
     restored: int
@@ -282,7 +283,7 @@ class Publishing(Protocol):
     def load_rows(self, shard: ShardKey, seq: int, rows: bytes) -> None:
         """Load the rows of one rows artifact that the diff asks for."""
 
-    def load_undo(self, diff: bytes, undone: PublicationId, images: bytes, *, with_deletes: bool) -> None:
+    def load_undo(self, diff: BinaryIO, undone: PublicationId, images: BinaryIO, *, with_deletes: bool) -> None:
         """Load the reviewed diff of a rollback, and the before-images of the publication it takes back.
 
         Without deletions no row is taken out. The table itself stays as it is.

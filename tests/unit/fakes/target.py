@@ -80,9 +80,9 @@ class MemoryTarget:
     def undoing(self) -> MemoryUndoing:
         return MemoryUndoing(self.sync, self.rows, self.ledger, self.altered)
 
-    def undo_of(self, publication: PublicationId, images: bytes) -> Undo:
+    def undo_of(self, publication: PublicationId, images: BinaryIO, diff: BinaryIO) -> Undo:
         self.check()
-        return self.undoing.compare(publication, images)
+        return self.undoing.compare(publication, images, diff)
 
     @contextmanager
     def diffing(self) -> "Iterator[MemoryDiffing]":
@@ -222,8 +222,8 @@ class MemoryPublishing:
         wanted = {entry["key"] for entry in self.approved if (entry["shard"], entry.get("seq")) == (shard, seq)}
         self.incoming.update({row["_key"]: row for row in _read(rows) if row["_key"] in wanted})
 
-    def load_undo(self, diff: bytes, undone: PublicationId, images: bytes, *, with_deletes: bool) -> None:
-        entries = [json.loads(line) for line in diff.splitlines()]
+    def load_undo(self, diff: BinaryIO, undone: PublicationId, images: BinaryIO, *, with_deletes: bool) -> None:
+        entries = [json.loads(line) for line in diff]
         self.approved = [entry for entry in entries if with_deletes or "position" in entry]
         self.returning = self.target.undoing.load([entry["key"] for entry in self.approved], undone, images)
 

@@ -3,7 +3,7 @@
 import json
 import pickle
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, BinaryIO
 
 from sluice.errors import LedgerMoved, NotUndoable
 from sluice.model.base import ObjectKey, PublicationId
@@ -41,18 +41,18 @@ class MemoryUndoing:
         """Return some objects as they are."""
         return pack({key: (self._rows.get(key), self._ledger.objects.get((self._sync, key))) for key in keys})
 
-    def compare(self, undone: PublicationId, images: bytes) -> Undo:
+    def compare(self, undone: PublicationId, images: BinaryIO, diff: BinaryIO) -> Undo:
         """Return what would be restored; the diff is one line of JSON for each object."""
-        held = unpack(images)
+        held = unpack(images.read())
         conflicts = [conflict for key in held if (conflict := self._conflict(undone, key)) is not None]
         restored = [key for key in held if key not in {conflict.key for conflict in conflicts}]
         entries = [
             {"key": key, "outcome": Outcome.ROLLED_BACK, **({"seq": 0, "position": 0} if held[key][0] is not None else {})}
             for key in restored
         ]
+        diff.write("\n".join(json.dumps(entry) for entry in entries).encode())
         live = sum(known.state is ObjectState.LIVE for known in self._ledger.objects.values())
         return Undo(
-            diff="\n".join(json.dumps(entry) for entry in entries).encode(),
             objects=len(held),
             restored=len(restored),
             live_before=live,
@@ -62,14 +62,14 @@ class MemoryUndoing:
             samples=[self._sample(key, held[key][0]) for key in restored],
         )
 
-    def load(self, approved: Iterable[ObjectKey], undone: PublicationId, images: bytes) -> dict[ObjectKey, Image]:
+    def load(self, approved: Iterable[ObjectKey], undone: PublicationId, images: BinaryIO) -> dict[ObjectKey, Image]:
         """Return what was approved of the images."""
         present = self._ledger.publication(undone)
         if present is None or present.rolled_back_by is not None:
             raise NotUndoable(f"publication {undone} has been taken back meanwhile", publication=undone)
         if moved := [key for key in approved if self._conflict(undone, key) is not None]:
             raise LedgerMoved(f"{len(moved)} objects of publication {undone} were changed", objects=len(moved))
-        return {key: image for key, image in unpack(images).items() if key in set(approved)}
+        return {key: image for key, image in unpack(images.read()).items() if key in set(approved)}
 
     def restore(self, images: Mapping[ObjectKey, Image], publication: Publication) -> None:
         """Write rows and ledger as they were; let both publications name each other."""

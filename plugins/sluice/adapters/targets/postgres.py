@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from typing import BinaryIO
 
 from sluice.adapters.postgres import Database, end_if_idle
 from sluice.adapters.targets.diffing import PostgresDiffing
@@ -55,12 +56,12 @@ class PostgresTarget:
             self._table.work_in_bulk(connection.cursor())
             yield PostgresDiffing(connection, self._sync, self._table)
 
-    def undo_of(self, publication: PublicationId, images: bytes) -> Undo:
-        """Hold the before-images of a publication against one unchanging view of table and ledger."""
+    def undo_of(self, publication: PublicationId, images: BinaryIO, diff: BinaryIO) -> Undo:
+        """Hold the before-images of a publication against one unchanging view of table and ledger, and write the diff."""
         with self._database.transaction() as connection:
             connection.execute("set transaction isolation level repeatable read")
             self._table.spell_alike(connection.cursor())
-            return PostgresRollingBack(connection, self._spec, self._table).compare(publication, images)
+            return PostgresRollingBack(connection, self._spec, self._table).compare(publication, images, diff)
 
     @contextmanager
     def publishing(self, token: Token, patience: timedelta) -> Iterator[PostgresPublishing]:

@@ -1,7 +1,6 @@
 """The transaction of a publication: an approved diff and its rows in; table, ledger, events and publication out."""
 
 from collections.abc import Set as AbstractSet
-from io import BytesIO
 from typing import Any, BinaryIO, Final
 
 import psycopg
@@ -100,9 +99,9 @@ class PostgresPublishing:
         else:
             copy_in(self._cursor, sql.Identifier("incoming"), pa.table({rows.KEY: table[rows.KEY], **fields}))
 
-    def load_undo(self, diff: bytes, undone: PublicationId, images: bytes, *, with_deletes: bool) -> None:
+    def load_undo(self, diff: BinaryIO, undone: PublicationId, images: BinaryIO, *, with_deletes: bool) -> None:
         """Load the reviewed diff, and the before-images that it puts back."""
-        self._approve(BytesIO(diff))
+        self._approve(diff)
         if not with_deletes:
             self._run("leave_removals_out")
         self._rolling_back.load(undone, images)

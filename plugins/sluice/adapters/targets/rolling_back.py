@@ -1,9 +1,8 @@
 """A publication taken back: its before-images in; the diff and its conflicts, or table and ledger as they were, out."""
 
 from datetime import datetime
-from io import BytesIO
-from itertools import groupby
-from typing import Any, Final
+from itertools import groupby, islice
+from typing import Any, BinaryIO, Final
 
 import psycopg
 import pyarrow as pa
@@ -11,9 +10,9 @@ from psycopg import sql
 from psycopg.rows import DictRow
 
 from sluice.adapters.queries import Queries
-from sluice.adapters.targets.arrow_copy import copy_in, copy_to_parquet, read_parquet
+from sluice.adapters.targets.arrow_copy import copy_in, copy_parquet_in, copy_to_parquet
 from sluice.adapters.targets.diffing import DIFF_SCHEMA
-from sluice.adapters.targets.holding import held
+from sluice.adapters.targets.holding import held_beside
 from sluice.adapters.targets.names import type_sql
 from sluice.adapters.targets.table import TargetTable
 from sluice.errors import LedgerMoved, NotUndoable, TargetMismatch
@@ -30,6 +29,8 @@ _SQL: Final = Queries(__package__, "rolling_back.sql")
 
 _OBJECTS_SHOWN: Final = 20
 _EXAMPLES_OF_A_FIELD: Final = 3
+_ROWS_AT_A_TIME: Final = 5_000
+_FOUND: Final = pa.schema([("key", pa.string()), ("row_hash", pa.string()), ("is_live", pa.bool_())])
 
 
 class PostgresRollingBack:
@@ -42,17 +43,15 @@ class PostgresRollingBack:
         self._table = table
         self._has_history = spec.target.form == "history"
 
-    def compare(self, undone: PublicationId, images: bytes) -> Undo:
-        """Return what would be restored of the publication, and what was changed since; nothing is written."""
+    def compare(self, undone: PublicationId, images: BinaryIO, diff: BinaryIO) -> Undo:
+        """Return what would be restored of the publication, and what was changed since; nothing but the diff is written."""
         self._load(images)
         self._find_conflicts(undone)
         self._find_differences()
         figures = self._run("figures").fetchone() or {}
         types = {field.name: field.type for field in DIFF_SCHEMA}
-        diff = BytesIO()
         copy_to_parquet(self._cursor, self._on_table("result", sync=sql.Literal(self._spec.sync)), types, diff)
         return Undo(
-            diff=diff.getvalue(),
             objects=figures["objects"],
             restored=figures["restored"],
             live_before=figures["live_before"],
@@ -62,7 +61,7 @@ class PostgresRollingBack:
             samples=self._samples(),
         )
 
-    def load(self, undone: PublicationId, images: bytes) -> None:
+    def load(self, undone: PublicationId, images: BinaryIO) -> None:
         """Load what was approved of the images, with its rows locked.
 
         Raises `NotUndoable` if the publication has been taken back meanwhile, and `LedgerMoved` if an object was changed.
@@ -101,16 +100,10 @@ class PostgresRollingBack:
         self._look()
         self._run("remember_hashes")
 
-    def _load(self, images: bytes) -> None:
+    def _load(self, images: BinaryIO) -> None:
         self._require_columns()
         self._run("create_images")
-        table = read_parquet(images)
-        places = pa.array(range(table.num_rows), pa.int32())
-        copy_in(
-            self._cursor,
-            sql.Identifier("image"),
-            table.select(["key", "outcome", "row", "ledger"]).append_column("position", places),
-        )
+        copy_parquet_in(self._cursor, sql.Identifier("image"), images)
         self._cursor.execute("analyze image")
 
     def _require_columns(self) -> None:
@@ -131,18 +124,15 @@ class PostgresRollingBack:
 
     def _look(self) -> None:
         """Note what the table holds of the objects by now, hashed under this spec."""
-        keys = [ObjectKey(row["key"]) for row in self._run("keys")]
-        rows = [
-            (row.key, None if row.row_hash is None else "\\x" + row.row_hash.hex(), row.is_live)
-            for row in held(self._connection, self._spec, self._table, keys)
-            if row.key is not None and (row.is_live or not self._has_history)
-        ]
         self._run("forget_found")
-        schema = pa.schema([("key", pa.string()), ("row_hash", pa.string()), ("is_live", pa.bool_())])
-        columns = zip(*rows, strict=True) if rows else ([], [], [])
-        copy_in(
-            self._cursor, sql.Identifier("found"), pa.table(dict(zip(schema.names, map(list, columns), strict=True)), schema)
+        rows = (
+            (row.key, None if row.row_hash is None else "\\x" + row.row_hash.hex(), row.is_live)
+            for row in held_beside(self._connection, self._spec, self._table, sql.Identifier("image"))
+            if row.key is not None and (row.is_live or not self._has_history)
         )
+        while some := list(islice(rows, _ROWS_AT_A_TIME)):
+            columns = dict(zip(_FOUND.names, map(list, zip(*some, strict=True)), strict=True))
+            copy_in(self._cursor, sql.Identifier("found"), pa.table(columns, _FOUND))
         self._cursor.execute("analyze found")
 
     def _conflicts(self) -> tuple[Conflict, ...]:

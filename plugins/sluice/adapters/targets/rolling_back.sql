@@ -3,7 +3,7 @@
 create temporary table image (
     key text collate "C" primary key,
     outcome text not null,
-    position integer not null,
+    position integer generated always as identity (minvalue 0 start 0),
     row json,
     ledger json,
     conflict text,
@@ -30,10 +30,6 @@ from pg_catalog.pg_attribute a
 join pg_catalog.pg_class c on c.oid = a.attrelid
 join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 where n.nspname = %(schema)s and c.relname = %(table)s and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
-
--- name: keys
--- The objects of the publication.
-select key from image order by key
 
 -- name: forget_found
 -- Forgets what was found in the table before.
