@@ -8,7 +8,6 @@ import base64
 import importlib.metadata
 import json
 import os
-import secrets
 import signal
 import subprocess
 import sys
@@ -182,9 +181,10 @@ class AirflowServer:
                 "port": str(self.port),
                 "base_url": self.url,
                 "workers": "1",
-                "secret_key": secrets.token_hex(16),
+                "secret_key": keeping.kept_secret(self._home / "secret_key"),
             },
-            "api_auth": {"jwt_secret": secrets.token_hex(32)},
+            # Whoever is logged in stays so when the stack is begun anew: a page that follows a run goes on.
+            "api_auth": {"jwt_secret": keeping.kept_secret(self._home / "jwt_secret", 64)},
             # The scheduler is up some ten seconds before the API server, without which a task loses one of its tries.
             "workers": {"execution_api_retries": "20", "execution_api_retry_wait_max": "5"},
             "logging": {
