@@ -63,7 +63,7 @@ def _value(parameter: Any) -> str:
     kind = parameter.type_descriptor.annotation
     if parameter.metavar is None and isinstance(kind, type) and issubclass(kind, Enum):
         return "|".join(str(each.value) for each in kind)
-    return (parameter.metavar or parameter.name.upper()).strip("[].…")
+    return parameter.metavar or parameter.name.upper()
 
 
 def _name(parameter: Any) -> str:

@@ -34,7 +34,7 @@ def backfill_mode(written: str) -> Mode:
 def backfill(
     *,
     context: typer.Context,
-    sync: Annotated[str, typer.Argument(help="The name of the sync.")],
+    sync: Annotated[str, typer.Argument(metavar="SYNC", help="The name of the sync.")],
     start: Annotated[str | None, typer.Option("--from", metavar="TIME", help="Such as 2026-01-01, or …T06:00:00Z.")] = None,
     end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="The first moment outside.")] = None,
     step: Annotated[
@@ -44,7 +44,7 @@ def backfill(
     shards: Annotated[str | None, typer.Option(metavar="A,B", help="Only these shards.")] = None,
     mode: Annotated[
         Mode,
-        typer.Option(parser=backfill_mode, metavar=f"[{'|'.join(BACKFILL_MODES)}]", help="replay: map again what was fetched."),
+        typer.Option(parser=backfill_mode, metavar="|".join(BACKFILL_MODES), help="replay: map again what was fetched."),
     ] = Mode.FULL,
     max_active: Annotated[int, typer.Option(min=1, max=64, help="At most so many runs at a time.")] = 4,
     reprocess: Annotated[

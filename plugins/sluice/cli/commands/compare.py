@@ -15,7 +15,7 @@ from sluice.model.comparison import Comparison, FieldDifference, RejectDifferenc
 
 def compare(
     context: typer.Context,
-    sync: Annotated[str, typer.Argument(help="The sync.")],
+    sync: Annotated[str, typer.Argument(metavar="SYNC", help="The sync.")],
     first: Annotated[int, typer.Argument(metavar="V1", min=1, help="A version: the spec's, its canary's, or an older run's.")],
     second: Annotated[int, typer.Argument(metavar="V2", min=1, help="The version to lay beside it.")],
     *,

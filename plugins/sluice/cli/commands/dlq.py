@@ -29,10 +29,8 @@ dlq = typer.Typer(
     no_args_is_help=True, help="Objects that could not be taken in: look at them, take them up again, or give them up."
 )
 
-Sync = Annotated[str, typer.Argument(help="The name of the sync.")]
-Letters = Annotated[
-    list[int] | None, typer.Argument(metavar="[ID]...", min=1, help="Numbers of letters. None: all of the cause.")
-]
+Sync = Annotated[str, typer.Argument(metavar="SYNC", help="The name of the sync.")]
+Letters = Annotated[list[int] | None, typer.Argument(metavar="ID", min=1, help="Numbers of letters. None: all of the cause.")]
 OfCause = Annotated[
     str | None, typer.Option("--cause", metavar="CAUSE", help="Only those of this cause, as `dlq list` names it: type:rooms.")
 ]
@@ -42,7 +40,7 @@ OfCause = Annotated[
 @bounded
 def list_(
     context: typer.Context,
-    sync: Annotated[str | None, typer.Argument(help="Only those of this sync.")] = None,
+    sync: Annotated[str | None, typer.Argument(metavar="SYNC", help="Only those of this sync.")] = None,
     cause: OfCause = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="With SYNC: show so many letters of it at most.")] = 20,
     as_json: AsJson = False,

@@ -17,7 +17,7 @@ from sluice.ports import Services
 
 def publications(
     context: typer.Context,
-    sync: Annotated[str | None, typer.Argument(help="Only those of this sync.")] = None,
+    sync: Annotated[str | None, typer.Argument(metavar="SYNC", help="Only those of this sync.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 20,
     as_json: AsJson = False,
 ) -> None:

@@ -22,7 +22,7 @@ _MEANING = {
 
 def reconcile(
     context: typer.Context,
-    sync: Annotated[str, typer.Argument(help="The sync.")],
+    sync: Annotated[str, typer.Argument(metavar="SYNC", help="The sync.")],
     limit: Annotated[int, typer.Option(min=0, max=10_000, help="Name so many objects of each kind at most.")] = 20,
     as_json: AsJson = False,
 ) -> None:

@@ -31,7 +31,9 @@ _MOST_WAYS_GIVEN: Final = 3
 def rollback(
     *,
     context: typer.Context,
-    publication: Annotated[int, typer.Argument(min=1, help="Its number; `sluice publications` lists them.")],
+    publication: Annotated[
+        int, typer.Argument(metavar="PUBLICATION", min=1, help="Its number; `sluice publications` lists them.")
+    ],
     sync: Annotated[str | None, typer.Option(help="Its sync, if several databases have a publication of that number.")] = None,
     comment: Annotated[str, typer.Option(help="Kept with the decision.")] = "",
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,

@@ -44,14 +44,14 @@ def _one_of(modes: tuple[Mode, ...], written: str) -> Mode:
 def run(
     *,
     context: typer.Context,
-    sync: Annotated[str, typer.Argument(help="The name of the sync.")],
+    sync: Annotated[str, typer.Argument(metavar="SYNC", help="The name of the sync.")],
     inline: Annotated[bool, typer.Option("--inline", help="In this process, without Airflow.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Follow the run in Airflow to its end, or to its review.")] = False,
     mode: Annotated[
         Mode | None,
         typer.Option(
             parser=asked_mode,
-            metavar=f"[{'|'.join(ASKED_MODES)}]",
+            metavar="|".join(ASKED_MODES),
             help="Default: incremental where the sync can, else full.",
         ),
     ] = None,

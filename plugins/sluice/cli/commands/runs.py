@@ -43,7 +43,9 @@ def runs(
     output.result({"runs": found}, draw)
 
 
-def show(context: typer.Context, run: Annotated[str, typer.Argument(help="The run's id.")], as_json: AsJson = False) -> None:
+def show(
+    context: typer.Context, run: Annotated[str, typer.Argument(metavar="RUN", help="The run's id.")], as_json: AsJson = False
+) -> None:
     """Show a run: its shards, its review and what was published.
 
     Example: sluice show inline-3f2a9c81d04e
@@ -59,7 +61,9 @@ def ledger(
     context: typer.Context,
     named: Annotated[
         list[str],
-        typer.Argument(metavar="[SYNC] OBJECT", help="The object's natural key; a sync before it, to look in that one only."),
+        typer.Argument(
+            metavar="OBJECT | SYNC OBJECT", help="The object's natural key; a sync before it, to look in that one only."
+        ),
     ],
     as_json: AsJson = False,
 ) -> None:

@@ -17,7 +17,7 @@ _INDENT: Final = " " * 4
 
 def triage(
     context: typer.Context,
-    sync: Annotated[str, typer.Argument(help="The name of the sync.")],
+    sync: Annotated[str, typer.Argument(metavar="SYNC", help="The name of the sync.")],
     cause: Annotated[
         str | None, typer.Option("--cause", metavar="CAUSE", help="Only this cause, as `dlq list` names it: type:rooms.")
     ] = None,

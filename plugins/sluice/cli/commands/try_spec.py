@@ -30,7 +30,7 @@ def try_spec(
         Mode | None,
         typer.Option(
             parser=sync_mode,
-            metavar=f"[{'|'.join(SYNC_MODES)}]",
+            metavar="|".join(SYNC_MODES),
             help="Default: incremental where the sync can, else full.",
         ),
     ] = None,

@@ -21,7 +21,7 @@ from sluice.model.spec import SyncSpec
 
 def validate(
     context: typer.Context,
-    syncs: list[str] = typer.Argument(None, metavar="[SYNC]…", help="Names of syncs; none: all of them, and stages.yaml."),  # noqa: B008
+    syncs: list[str] = typer.Argument(None, metavar="SYNC", help="Names of syncs; none: all of them, and stages.yaml."),  # noqa: B008
     as_json: AsJson = False,
 ) -> None:
     """Tell every mistake in the specs, with its line and mend.

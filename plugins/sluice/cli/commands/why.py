@@ -19,7 +19,7 @@ _RAW_SHOWN: Final = 4_000
 
 def why(
     context: typer.Context,
-    sync: Annotated[str, typer.Argument(help="The sync.")],
+    sync: Annotated[str, typer.Argument(metavar="SYNC", help="The sync.")],
     named: Annotated[
         str, typer.Argument(metavar="OBJECT", help="The object's key; of several key fields: a JSON list of their values.")
     ],
