@@ -93,12 +93,13 @@ def raised(stores: Stores, run: Run, level: AlertLevel, runs: int = 1) -> Incide
 def test_an_incident_is_told_of_once_for_each_level_and_at_its_end(stores: Stores) -> None:
     """Whoever raises the same again, or a lower one, changes nothing; each change comes with the calls that tell of it."""
     history = History(stores)
-    first, second, third = history.add(FAIL), history.add(FAIL), history.add(SUCCEED)
+    first, second = history.add(FAIL), history.add(FAIL)
     begun = raised(stores, first, AlertLevel.WARN)
     assert begun is not None
     assert raised(stores, first, AlertLevel.WARN) is None
     worse = raised(stores, second, AlertLevel.PAGE, runs=2)
     assert raised(stores, first, AlertLevel.WARN) is None
+    third = history.add(SUCCEED)
     ended = stores.alerts.recover(third, tell, MINUTE)
     assert stores.alerts.recover(third, tell, MINUTE) is None
     assert worse == begun.model_copy(update={"level": AlertLevel.PAGE, "runs": 2, "run": second.id})
@@ -117,6 +118,19 @@ def test_a_new_row_of_failures_is_a_new_incident(stores: Stores) -> None:
     again = raised(stores, history.add(FAIL), AlertLevel.WARN)
     assert len({incident.id for incident in [*begun, again] if incident}) == 3
     assert stores.alerts.newest("rates") == begun[1]
+
+
+def test_a_row_of_failures_that_a_later_run_has_ended_is_no_incident(stores: Stores) -> None:
+    """An old run that fails once more neither begins one nor makes one worse; a success on a person's word ends no row."""
+    history = History(stores)
+    old = history.add(FAIL)
+    history.add(SUCCEED, **ROLLBACK)
+    assert raised(stores, old, AlertLevel.WARN) is not None
+    stores.alerts.recover(history.add(SUCCEED), tell, MINUTE)
+    assert raised(stores, old, AlertLevel.WARN) is None
+    begun = raised(stores, history.add(FAIL), AlertLevel.WARN)
+    assert raised(stores, old, AlertLevel.PAGE, runs=2) is None
+    assert stores.alerts.newest("hotels") == begun
 
 
 def test_the_success_of_an_older_run_ends_nothing(stores: Stores) -> None:

@@ -83,7 +83,7 @@ class AlertStore(Protocol):
     def raise_alert(self, run: Run, alert: Alert, telling: Telling, ttl: timedelta) -> Incident | None:
         """Begin the sync's incident, or let it reach a higher level, and tell so in the run's journal.
 
-        None, and nothing is told, if it has reached that level already.
+        None, and nothing is told, if it has reached that level already, or a later run has succeeded, so that the row is over.
         """
 
     def recover(self, run: Run, telling: Telling, ttl: timedelta) -> Incident | None:

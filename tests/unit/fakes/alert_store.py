@@ -33,7 +33,9 @@ class MemoryAlertStore:
     def raise_alert(self, run: Run, alert: Alert, telling: Telling, ttl: timedelta) -> Incident | None:
         """Begin the incident, or let it reach a higher level."""
         with self._memory.lock:
-            self._memory.run(run.id)
+            _, later = self._worked(run.id)
+            if any(one.status is RunStatus.SUCCEEDED for one in later):
+                return None
             reached = {"level": alert.level, "runs": alert.runs, "run": run.id}
             held = self._open(run.sync)
             if held is None:

@@ -17,8 +17,14 @@ where failed.follows is null and failed.mode not in ('rollback', 'redrive') and 
 select from sluice_state.run where id = %(run)s for no key update
 
 -- name: raise
--- Begin a sync's incident, or let it reach the higher level; no row if it has reached that one already.
-insert into sluice_state.incident as held (sync, level, runs, run) values (%(sync)s, %(level)s, %(runs)s, %(run)s)
+-- Begin a sync's incident, or let it reach the higher level; no row if it has reached that one already, or a later run has succeeded.
+insert into sluice_state.incident as held (sync, level, runs, run)
+select %(sync)s, %(level)s, %(runs)s, %(run)s
+where not exists (
+    select from sluice_state.run as present join sluice_state.run as good on good.sync = present.sync
+    where present.id = %(run)s and good.ordinal > present.ordinal and good.follows is null
+        and good.mode not in ('rollback', 'redrive') and good.status = %(success)s
+)
 on conflict (sync) where ended_at is null
 do update set level = excluded.level, runs = excluded.runs, run = excluded.run
 where held.level <> excluded.level and excluded.level = %(higher)s

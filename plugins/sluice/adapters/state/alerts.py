@@ -48,8 +48,9 @@ class PostgresAlertStore:
             return int(row["runs"]) if row else 0
 
     def raise_alert(self, run: Run, alert: Alert, telling: Telling, ttl: timedelta) -> Incident | None:
-        """Begin the sync's incident, or let it reach a higher level; None if it has reached that level already."""
-        facts = {"sync": run.sync, "level": alert.level, "runs": alert.runs, "run": run.id, "higher": AlertLevel.PAGE}
+        """Begin the sync's incident, or let it reach a higher level; None if it is there, or a later run has succeeded."""
+        levels = {"level": alert.level, "higher": AlertLevel.PAGE}
+        facts = {"sync": run.sync, "runs": alert.runs, "run": run.id, "success": RunStatus.SUCCEEDED, **levels}
         with self._database.transaction() as connection:
             row = _locked(connection, run).execute(_SQL["raise"], facts).fetchone()
             return _noted(connection, "alert", run, row, _Outbox(telling, ttl))
