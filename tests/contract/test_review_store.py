@@ -238,5 +238,7 @@ def test_waiting_reviews_come_oldest_first(stores: Stores, run: Run) -> None:
     stores.reviews.save(a_review("r3", run="run-3", sync="offers", verdict=Verdict.AUTO_APPROVED), third)
     assert [review.id for review in stores.reviews.waiting()] == ["r1", "r2"]
     assert [review.id for review in stores.reviews.waiting("rates")] == ["r2"]
+    assert stores.reviews.count_waiting() == 2
     stores.reviews.decide(ReviewId("r1"), a_decision())
     assert [review.id for review in stores.reviews.waiting()] == ["r2"]
+    assert stores.reviews.count_waiting() == 1

@@ -137,6 +137,7 @@ ASKED: dict[str, Asked] = {
     "PostgresRedriveStore.take_up_lines": Asked((SHARD, 1, [0]), NotFound),
     "PostgresRedriveStore.taken": Asked((RUN,), []),
     "PostgresRedriveStore.taken_lines": Asked((RUN,), []),
+    "PostgresReviewStore.count_waiting": Asked((), 0),
     "PostgresReviewStore.decide": Asked((REVIEW, a_decision()), NotFound),
     "PostgresReviewStore.get": Asked((REVIEW,), NotFound),
     "PostgresReviewStore.latest": Asked((RUN,), None),

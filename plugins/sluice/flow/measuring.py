@@ -76,7 +76,7 @@ def tell_wait(services: Services, review: Review, stage: str) -> None:
 
 def tell_waiting(services: Services) -> None:
     """Tell how many reviews wait."""
-    services.metrics.gauge(metric.REVIEWS_WAITING, len(services.reviews.waiting()))
+    services.metrics.gauge(metric.REVIEWS_WAITING, services.reviews.count_waiting())
 
 
 def stuck_counted(pulse: Heartbeat, metrics: Metrics, stage: str, step: Step) -> Heartbeat:

@@ -170,6 +170,9 @@ class ReviewStore(Protocol):
     def waiting(self, sync: str | None = None) -> list[Review]:
         """Return the reviews that wait for a decision, oldest first."""
 
+    def count_waiting(self) -> int:
+        """Return how many reviews wait for a decision."""
+
     def superseded_by(self, review: ReviewId) -> list[Review]:
         """Return the reviews whose place that one has taken, oldest first."""
 

@@ -76,6 +76,10 @@ class MemoryReviewStore:
             waiting = [review for review in self._memory.reviews.values() if review.verdict in WAITING_VERDICTS]
             return [review for review in waiting if sync is None or review.sync == sync]
 
+    def count_waiting(self) -> int:
+        """Count them."""
+        return len(self.waiting())
+
     def superseded_by(self, review: ReviewId) -> list[Review]:
         """Return the reviews whose place that one has taken."""
         with self._memory.lock:

@@ -74,3 +74,7 @@ where review.run = %(run)s order by ordinal desc limit 1
 select review.*, choice, decided_by, via, comment, deletes_at_most, at
 from sluice_state.review left join sluice_state.decision on decision.review = review.id
 where verdict in ('needs-human', 'blocked') and (%(sync)s::text is null or sync = %(sync)s) order by ordinal
+
+-- name: count_waiting
+-- How many reviews wait for a decision.
+select count(*) as reviews from sluice_state.review where verdict in ('needs-human', 'blocked')

@@ -60,6 +60,12 @@ class PostgresReviewStore:
         with self._database.transaction() as connection:
             return readable(connection.execute(_SQL["waiting"], {"sync": sync}), review_from_row)
 
+    def count_waiting(self) -> int:
+        """Return how many reviews wait for a decision."""
+        with self._database.transaction() as connection:
+            row = connection.execute(_SQL["count_waiting"]).fetchone()
+            return int(row["reviews"]) if row else 0
+
     def superseded_by(self, review: ReviewId) -> list[Review]:
         """Return the reviews whose place that one has taken, oldest first."""
         with self._database.transaction() as connection:
