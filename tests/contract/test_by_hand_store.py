@@ -161,6 +161,20 @@ def test_a_run_that_is_cancelled_stays_so_until_its_dag_run_is_cleared(bench: Be
     assert stores.shards.claim(RUN, PARIS).cursor == 0
 
 
+def test_a_run_that_was_cleared_is_cancelled_again(bench: Bench) -> None:
+    """No task that the clearing has woken goes on with it, until it is cleared once more; the reason is the newer one."""
+    stores = bench.stores
+    stores.by_hand.cancel_run(RUN, ADA)
+    stores.by_hand.note_clearing(RUN, 1)
+    again = stores.by_hand.cancel_run(RUN, ADA.model_copy(update={"reason": "still"}))
+    assert again.failure == Failure(error="CalledOff", message="cancelled by ada (cli): still")
+    assert (stores.by_hand.cancel_run(RUN, ADA), bench.acts()) == (again, [(Act.CANCEL_RUN, None)] * 2)
+    with pytest.raises(CalledOff):
+        stores.runs.enter(RUN, Step.FETCH, MINUTE)
+    stores.by_hand.note_clearing(RUN, 2)
+    assert stores.runs.enter(RUN, Step.FETCH, MINUTE).status is RunStatus.RUNNING
+
+
 def test_the_reviews_of_a_cancelled_run_are_rejected(bench: Bench) -> None:
     """By whoever cancelled it, so that no answer that comes later counts; an approval in hand publishes nothing either."""
     stores = bench.stores

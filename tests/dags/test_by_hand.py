@@ -1,8 +1,11 @@
 """Acts by hand upon DagRuns: what a person has ended stays so through Airflow's own tries, until a person clears it."""
 
+from functools import partial
+
 import psycopg
 
 from sluice.adapters.postgres import conninfo
+from sluice.flow.pinned_spec import pinned_ledger
 from sluice.model.audit import Act
 from sluice.model.base import ShardKey
 from sluice.model.lifecycle import RunStatus
@@ -26,7 +29,8 @@ def test_a_stopped_shard_and_a_cancelled_run_go_on_once_they_are_cleared(
     assert airflow.tries(GROUPED, run, "shards.fetch", 0) == 1
     assert {target.partition("region=")[2].partition("&")[0] for target in supplier.requests()} == {"brittany"}
     with services() as state:
-        assert cancel_run(state, run_of(state, run).id, an_actor()).status is RunStatus.CANCELLED
+        cancelled = cancel_run(state, run_of(state, run).id, an_actor(), partial(pinned_ledger, state))
+    assert cancelled.run.status is RunStatus.CANCELLED
     states = airflow.drive(GROUPED, run)
     assert (states["review"], states["publish"], states["settle"], states[""]) == ("skipped", "skipped", "success", "success")
     assert airflow.xcom(GROUPED, run, "settle")["status"] == "cancelled"
@@ -52,7 +56,7 @@ def test_a_cancelled_runs_dag_run_is_ended_by_airflow(
         assert connection.execute("select clearings from sluice_state.run").fetchall() == [(1,)]
     assert airflow.drive(DAG, run)["gate"] == "awaiting_input"
     with services() as state:
-        cancel_run(state, run_of(state, run).id, an_actor())
+        cancel_run(state, run_of(state, run).id, an_actor(), partial(pinned_ledger, state))
         trail = state.audit.of(None, run_of(state, run).id, 10)
     states = airflow.client.get(f"/api/v2/dags/{DAG}/dagRuns/{run}").json()["state"], airflow.drive(DAG, run)["gate"]
     assert states == ("failed", "failed")

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from threading import Barrier
 from typing import Any
@@ -15,10 +16,12 @@ import pytest
 
 from sluice import log_events
 from sluice.adapters.postgres import Database, conninfo
-from sluice.adapters.state import PostgresByHandStore, PostgresRunStore, PostgresShardStore
+from sluice.adapters.state import PostgresAuditStore, PostgresByHandStore, PostgresRunStore, PostgresShardStore
 from sluice.errors import CalledOff, Fenced, IllegalTransition, SluiceError, StateUnavailable
 from sluice.flow.inline import resume_inline, run_inline
+from sluice.flow.pinned_spec import pinned_ledger
 from sluice.flow.redo import publish
+from sluice.model.audit import Act
 from sluice.model.base import RunId, ShardKey
 from sluice.model.lifecycle import RunStatus, ShardStatus, Step, Verdict
 from sluice.model.run import Mode, Origin, ReviewMode, RunRequest
@@ -136,7 +139,7 @@ def test_an_approval_in_hand_publishes_nothing_of_a_cancelled_run(
             assert review is not None
             if is_approved:
                 services.reviews.decide(review.id, a_decision())
-            cancel_run(services, run.id, an_actor())
+            cancel_run(services, run.id, an_actor(), partial(pinned_ledger, services))
             with pytest.raises(CalledOff):
                 publish(services, run.id)
             assert resume_inline(services, run.id).status is RunStatus.CANCELLED
@@ -177,9 +180,10 @@ def test_of_a_stop_and_the_shards_own_success_one_is_faster(database: Connection
 
 
 def test_the_audit_trail_cannot_be_changed(database: ConnectionInfo) -> None:
-    """Not even with the rights of its owner: entries come, and stay as they are."""
+    """Not even with the rights of its owner: entries come, and stay as they are. One of a later release can be read."""
     with psycopg.connect(conninfo(database), autocommit=True) as connection:
         connection.execute("insert into sluice_state.audit (actor, via, act) values ('ada', 'cli', 'discard')")
+        connection.execute("insert into sluice_state.audit (actor, via, act) values ('ada', 'cli', 'fold')")
         for change in (
             "update sluice_state.audit set actor = 'eve'",
             "delete from sluice_state.audit",
@@ -187,3 +191,6 @@ def test_the_audit_trail_cannot_be_changed(database: ConnectionInfo) -> None:
         ):
             with pytest.raises(psycopg.errors.RestrictViolation, match="kept as it was written"):
                 connection.execute(change)
+    known = Database(database, StateUnavailable)
+    assert [entry.act for entry in PostgresAuditStore(known).of(None, None, 9)] == ["fold", Act.DISCARD]
+    known.close()

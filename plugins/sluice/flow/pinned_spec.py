@@ -10,7 +10,7 @@ from sluice.model.artifact import ArtifactKind, Pointer
 from sluice.model.run import Run
 from sluice.model.shard import Shard
 from sluice.model.spec import SyncSpec
-from sluice.ports import Services
+from sluice.ports import Ledger, Services
 
 
 def pinned_spec(services: Services, run: Run) -> SyncSpec:
@@ -37,6 +37,11 @@ def pinned_spec(services: Services, run: Run) -> SyncSpec:
 def spec_of(services: Services, run: Run, shard: Shard) -> SyncSpec:
     """Return what the version means that makes the rows of a shard; raises as `pinned_spec` does."""
     return pinned_spec(services, run).as_version(shard.version_in(run))
+
+
+def pinned_ledger(services: Services, run: Run) -> Ledger:
+    """Return the ledger of the target that the run publishes to; raises as `pinned_spec` does."""
+    return services.ledger(pinned_spec(services, run))
 
 
 def _stored(services: Services, run: Run, pointer: Pointer) -> bytes:

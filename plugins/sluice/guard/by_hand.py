@@ -50,10 +50,10 @@ def is_stop_due(run: Run, shard: Shard, *, is_stopped: bool) -> bool:
     return True
 
 
-def is_cancel_due(run: Run) -> bool:
-    """Whether the run could go on."""
+def is_cancel_due(run: Run, *, is_cleared: bool) -> bool:
+    """Whether the run could go on; one that a person has cancelled could if its DagRun `is_cleared` since."""
     if run.status is RunStatus.CANCELLED:
-        return False
+        return is_cleared
     _require_not_done_with(run)
     if run.status in FINAL_RUN_STATUSES:
         raise IllegalTransition(f"run {run.id} is over already, {run.status}: there is nothing to cancel")

@@ -1,12 +1,15 @@
 """The audit trail: who did what, by which way and why, comes in; an entry that nobody changes any more goes out."""
 
 from enum import StrEnum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pydantic import AwareDatetime, JsonValue
 
 from sluice.errors import UsageInvalid
 from sluice.model.base import Frozen, RunId
+
+if TYPE_CHECKING:
+    from sluice.model.run import Run  # which knows who has asked for it
 
 
 class Act(StrEnum):
@@ -61,10 +64,23 @@ class AuditEntry(Frozen):
 
     id: int
     at: AwareDatetime
-    act: Act
+    act: Act | str
+    """A text if it is an act that only a later release knows."""
     by: Actor
     sync: str | None
     run: RunId | None
     subject: str | None
     """What of the run, or of the sync, it was about: a shard, a review, a publication, a lease, letters."""
     facts: dict[str, JsonValue]
+
+
+def act_of_request(run: "Run") -> tuple[Act, str | None, dict[str, JsonValue]] | None:
+    """Return what somebody does who begins a run that changes what others have brought, or does not rest on it.
+
+    That is an act, what it is about, and its facts. An ordinary run is nobody's act.
+    """
+    if run.undoes is not None:
+        return Act.ROLL_BACK, str(run.undoes), {}
+    if run.redrives is not None:
+        return Act.REDRIVE, None, run.redrives.model_dump(mode="json")
+    return (Act.FORCE_RUN, None, {}) if run.force else None

@@ -41,7 +41,10 @@ class ByHandStore(Protocol):
         """Let the shard fail where it stands; nobody claims it until it is reset, or its DagRun is cleared."""
 
     def cancel_run(self, run: RunId, by: Actor) -> Run:
-        """End the run, reject its reviews that wait, and release its flight; nobody enters it until its DagRun is cleared."""
+        """End the run, reject its reviews that wait, and release its flight; nobody enters it until its DagRun is cleared.
+
+        One that is cancelled already, and whose DagRun was cleared since, is ended once more.
+        """
 
     def leases(self) -> list[Lease]:
         """Return all leases, by sync and key."""

@@ -3,13 +3,14 @@
 Each is noted in the audit trail with the person and the reason, which is never empty. The same act again changes nothing.
 """
 
-from contextlib import suppress
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 import structlog
 
 from sluice import log_events
-from sluice.errors import IllegalTransition, SpecInvalid, TargetUnavailable
+from sluice.errors import IllegalTransition, SluiceError
 from sluice.model.audit import Act, Actor
 from sluice.model.base import RunId, ShardKey
 from sluice.model.lease import Lease
@@ -17,9 +18,19 @@ from sluice.model.ledger import Publication
 from sluice.model.lifecycle import FINAL_RUN_STATUSES, RunStatus, Step
 from sluice.model.run import Run
 from sluice.model.shard import Shard
-from sluice.ports import Services
+from sluice.ports import Ledger, Services
 
 log: Final = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class Cancelled:
+    """A run that is over, and what of it was published before anybody could stop it."""
+
+    run: Run
+    publication: Publication | None = None
+    unknown: str | None = None
+    """Why it cannot be told whether anything was."""
 
 
 def reset_shard(services: Services, run: RunId, shard: ShardKey, by: Actor) -> Shard:
@@ -43,13 +54,15 @@ def stop_shard(services: Services, run: RunId, shard: ShardKey, by: Actor) -> Sh
     return done
 
 
-def cancel_run(services: Services, run: RunId, by: Actor) -> Run:
+def cancel_run(services: Services, run: RunId, by: Actor, ledger_of: Callable[[Run], Ledger]) -> Cancelled:
     """End a run that is not over, whatever it is at: nothing of it is published. Its DagRun ends where Airflow can be asked.
 
-    Raises `IllegalTransition` if it is published by now: then its publication can be taken back.
+    Raises `IllegalTransition` if it is published by now: then its publication can be taken back. `ledger_of` says where a run
+    publishes to; that this cannot be asked is no reason to let the run go on.
     """
     present = services.runs.get(run)
-    if present.status not in FINAL_RUN_STATUSES and (publication := _published(services, present)) is not None:
+    is_over = present.status in FINAL_RUN_STATUSES
+    if not is_over and (publication := _published(services, present, ledger_of)[0]) is not None:
         raise IllegalTransition(
             f"run {run} is published already, as publication {publication.id}: let it end, and take that back "
             f"(`sluice rollback {publication.id}`)"
@@ -58,7 +71,8 @@ def cancel_run(services: Services, run: RunId, by: Actor) -> Run:
     _tell(Act.CANCEL_RUN, by, run=run)
     if cancelled.status is RunStatus.CANCELLED:
         services.dag_runs.end(cancelled)
-    return cancelled
+    # Asked once more: the run may have published in between.
+    return Cancelled(cancelled, *_published(services, cancelled, ledger_of))
 
 
 def release_lease(services: Services, key: str, by: Actor) -> Lease | None:
@@ -69,13 +83,15 @@ def release_lease(services: Services, key: str, by: Actor) -> Lease | None:
     return released
 
 
-def _published(services: Services, run: Run) -> Publication | None:
-    """Return the publication of a run that has come so far; a target that cannot be asked tells of none."""
+def _published(services: Services, run: Run, ledger_of: Callable[[Run], Ledger]) -> tuple[Publication | None, str | None]:
+    """Return the publication of a run that has come so far, and why it cannot be told whether there is one."""
     review = services.reviews.latest(run.id) if run.step in (Step.PUBLISH, Step.SETTLE) else None
-    if review is not None:
-        with suppress(TargetUnavailable, SpecInvalid):
-            return services.ledger(services.spec(run.sync)).publication_of(review.id)
-    return None
+    if review is None:
+        return None, None
+    try:
+        return ledger_of(run).publication_of(review.id), None
+    except SluiceError as error:
+        return None, error.message
 
 
 def _tell(act: Act, by: Actor, **about: str) -> None:

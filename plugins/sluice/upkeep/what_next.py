@@ -1,6 +1,7 @@
 """What to do next: an act by hand and the run that it was done to come in; a sentence for whoever did it goes out."""
 
 from sluice.model.base import ShardKey
+from sluice.model.ledger import Publication
 from sluice.model.lifecycle import FINAL_RUN_STATUSES, RunStatus
 from sluice.model.run import Run
 
@@ -33,8 +34,20 @@ def after_stop(run: Run, shard: ShardKey) -> str:
     )
 
 
-def after_cancel(run: Run) -> str:
-    """Say how a run that was cancelled ends, and how it could be begun again."""
+def after_cancel(run: Run, publication: Publication | None, unknown: str | None) -> str:
+    """Say how a run that was cancelled ends, what of it is published all the same, and how it could be begun again."""
+    if publication is not None and publication.rolled_back_by is None:
+        return (
+            f"It was published before it could be stopped, as publication {publication.id}: `sluice rollback {publication.id}` "
+            f"takes that back. {_after_end(run)}"
+        )
+    if unknown is not None:
+        asked = f"`sluice publications {run.sync}` tells once it can be asked"
+        return f"Whether anything of it is published its target does not tell ({unknown}): {asked}. {_after_end(run)}"
+    return _after_end(run)
+
+
+def _after_end(run: Run) -> str:
     if run.origin.is_airflow:
         return (
             f"DagRun {run.origin.dag_run_id} of {run.origin.dag_id} ends: at once if the connection sluice_airflow is defined, "

@@ -1,11 +1,13 @@
 """What a person does to a run by hand, as its page sends it, in; what was done, and what to do next, out."""
 
 from enum import StrEnum
+from functools import partial
 from typing import Final
 
 from pydantic import Field
 
 from sluice.errors import NotFound
+from sluice.flow.pinned_spec import pinned_ledger
 from sluice.model.airflow_names import dag_id_of
 from sluice.model.audit import Actor
 from sluice.model.base import ShardKey
@@ -58,11 +60,12 @@ def act_on_shard(services: Services, run: Run, asked: ActOnShard, user: str) -> 
 
 def cancel(services: Services, run: Run, asked: ActOnRun, user: str) -> Done:
     """End the run."""
-    ended = by_hand.cancel_run(services, run.id, Actor(name=user, via=VIA, reason=asked.reason))
-    said = f"The run is {ended.status}."
-    return Done(
-        message=f"{said} {what_next.after_cancel(ended)}" if ended.status is RunStatus.CANCELLED else said, next=_page(run)
-    )
+    by = Actor(name=user, via=VIA, reason=asked.reason)
+    ended = by_hand.cancel_run(services, run.id, by, partial(pinned_ledger, services))
+    said = f"The run is {ended.run.status}."
+    if ended.run.status is RunStatus.CANCELLED:
+        said = f"{said} {what_next.after_cancel(ended.run, ended.publication, ended.unknown)}"
+    return Done(message=said, next=_page(run))
 
 
 def release(services: Services, run: Run, asked: ActOnRun, user: str) -> Done:

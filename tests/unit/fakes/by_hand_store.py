@@ -9,7 +9,7 @@ from sluice.guard import by_hand
 from sluice.model.audit import Act, Actor
 from sluice.model.base import RunId, ShardKey
 from sluice.model.lease import Lease
-from sluice.model.lifecycle import RUN_TRANSITIONS, SHARD_TRANSITIONS, RunEvent, ShardEvent, ShardStatus, advance
+from sluice.model.lifecycle import RUN_TRANSITIONS, SHARD_TRANSITIONS, RunEvent, RunStatus, ShardEvent, ShardStatus, advance
 from sluice.model.review import Choice, Decision
 from sluice.model.run import Failure, Run
 from sluice.model.shard import Shard
@@ -63,11 +63,14 @@ class MemoryByHandStore:
         memory = self._memory
         with memory.lock:
             before = memory.run(run)
-            if not by_hand.is_cancel_due(before):
+            clearing = memory.clearings.get(run, 0)
+            if not by_hand.is_cancel_due(before, is_cleared=memory.called_off.get(run, clearing) < clearing):
                 return before
             failure, now = Failure.of(CalledOff(f"cancelled by {by}")), memory.clock.now()
             ended = {
-                "status": advance(RUN_TRANSITIONS, before.status, RunEvent.CANCEL),
+                "status": RunStatus.CANCELLED
+                if before.status is RunStatus.CANCELLED
+                else advance(RUN_TRANSITIONS, before.status, RunEvent.CANCEL),
                 "token": memory.next_token(),
                 "follows": None,
                 "failure": failure,
@@ -75,7 +78,7 @@ class MemoryByHandStore:
                 "expires_at": now + memory.state_ttls[run],
             }
             memory.runs[run] = before.model_copy(update=ended)
-            memory.called_off[run] = memory.clearings.get(run, 0)
+            memory.called_off[run] = clearing
             self._end_shards(run, failure)
             memory.note_act(Act.CANCEL_RUN, by, sync=before.sync, run=run, status=before.status, step=before.step)
             self._reject_waiting(run, by)

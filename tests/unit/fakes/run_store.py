@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
-from functools import partial
+from typing import Any
 
 from sluice.errors import Fenced
 from sluice.guard import flight, takeover
 from sluice.model.artifact import ArtifactKind
-from sluice.model.audit import Act, Actor
+from sluice.model.audit import Actor, act_of_request
 from sluice.model.base import RunId, Token
 from sluice.model.journal import Subject
 from sluice.model.lifecycle import (
@@ -57,15 +57,12 @@ class MemoryRunStore:
             return memory.runs[run.id]
 
     def _note_request(self, run: Run, by: Actor) -> None:
-        if any(entry.run == run.id for entry in self._memory.audit):
+        asked = act_of_request(run)
+        if asked is None or any(entry.run == run.id for entry in self._memory.audit):
             return
-        note = partial(self._memory.note_act, by=by, sync=run.sync, run=run.id)
-        if run.undoes is not None:
-            note(Act.ROLL_BACK, subject=str(run.undoes))
-        elif run.redrives is not None:
-            note(Act.REDRIVE, **run.redrives.model_dump(mode="json"))
-        elif run.force:
-            note(Act.FORCE_RUN)
+        act, subject, facts = asked
+        told: dict[str, Any] = dict(facts)
+        self._memory.note_act(act, by, sync=run.sync, run=run.id, subject=subject, **told)
 
     def get(self, run: RunId) -> Run:
         """Return the run."""

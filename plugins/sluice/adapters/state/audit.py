@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from sluice.adapters.postgres import Transactions
 from sluice.adapters.queries import Queries
 from sluice.adapters.state.columns import storable
-from sluice.model.audit import Act, Actor, AuditEntry
+from sluice.model.audit import Act, Actor, AuditEntry, act_of_request
 from sluice.model.base import RunId
 from sluice.model.run import Run
 
@@ -45,18 +45,16 @@ def note(
 
 
 def note_request(connection: Connection, run: Run, by: Actor) -> None:
-    """Note that somebody has begun a run that changes what others have brought, or does not rest on it.
+    """Note that somebody has begun a run, if that is an act.
 
     Nothing is noted of one that a person has asked for by name: whoever begins it does so in place of that person.
     """
-    if connection.execute(_SQL["of_run"], {"run": run.id}).fetchone() is not None:
+    asked = act_of_request(run)
+    if asked is None or connection.execute(_SQL["of_run"], {"run": run.id}).fetchone() is not None:
         return
-    if run.undoes is not None:
-        note(connection, Act.ROLL_BACK, by, sync=run.sync, run=run.id, subject=str(run.undoes))
-    elif run.redrives is not None:
-        note(connection, Act.REDRIVE, by, sync=run.sync, run=run.id, **run.redrives.model_dump(mode="json"))
-    elif run.force:
-        note(connection, Act.FORCE_RUN, by, sync=run.sync, run=run.id)
+    act, subject, facts = asked
+    told: dict[str, Any] = dict(facts)
+    note(connection, act, by, sync=run.sync, run=run.id, subject=subject, **told)
 
 
 class PostgresAuditStore:
@@ -81,7 +79,7 @@ def _entry(row: DictRow) -> AuditEntry:
     return AuditEntry(
         id=row["id"],
         at=row["at"],
-        act=Act(row["act"]),
+        act=Act(row["act"]) if row["act"] in list(Act) else row["act"],
         by=Actor(name=row["actor"], via=row["via"], reason=row["reason"]),
         sync=row["sync"],
         run=RunId(row["run"]) if row["run"] is not None else None,

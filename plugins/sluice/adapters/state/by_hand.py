@@ -87,7 +87,8 @@ class PostgresByHandStore:
         """End the run, fence all who work in it, reject its reviews that wait, and release its flight."""
         failure = Failure.of(CalledOff(f"cancelled by {by}"))
         with self._database.transaction() as connection, _locked(connection, run) as before:
-            if not by_hand.is_cancel_due(before):
+            cleared = connection.execute(_SQL["is_cleared"], {"run": run}).fetchone()
+            if not by_hand.is_cancel_due(before, is_cleared=bool(cleared and cleared["is_cleared"])):
                 return before
             facts = {
                 "id": run,
@@ -95,7 +96,8 @@ class PostgresByHandStore:
                 "sources": sources(RUN_TRANSITIONS, RunEvent.CANCEL),
                 **failure_columns(failure),
             }
-            row = connection.execute(_SQL["cancel"], facts).fetchone()
+            query = "cancel_again" if before.status is RunStatus.CANCELLED else "cancel"
+            row = connection.execute(_SQL[query], facts).fetchone()
             assert row is not None  # noqa: S101 - it was looked at under the same lock
             cancelled = run_from_row(row)
             journal.note_run(connection, run, RunEvent.CANCEL, cancelled.status, **failure_facts(failure))

@@ -30,6 +30,21 @@ from sluice_state.run
 where run.id = shard.run and shard.run = %(run)s and key = %(key)s and shard.status = any(%(sources)s)
 returning shard.*
 
+-- name: is_cleared
+-- Whether the DagRun of a run was cleared since a person has cancelled it.
+select called_off_in < clearings as is_cleared from sluice_state.run where id = %(run)s
+
+-- name: cancel_again
+-- End a run that is cancelled once more, its token spent, until its DagRun is cleared again.
+update sluice_state.run set
+    token = nextval('sluice_state.token_seq'),
+    called_off_in = clearings,
+    failure_error = %(failure_error)s,
+    failure_message = %(failure_message)s,
+    finished_at = now()
+where id = %(id)s and status = %(status)s
+returning *
+
 -- name: cancel
 -- End a run, its token spent, until its DagRun is cleared; it follows nobody any more.
 update sluice_state.run set

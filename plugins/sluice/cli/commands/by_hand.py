@@ -1,5 +1,6 @@
 """`sluice shard`, `cancel` and `lease`: what is to be done to a run, a shard or a lease in; how it stands then out."""
 
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -78,20 +79,22 @@ def cancel(*, context: typer.Context, run: Of, reason: Why, by: Who = None, as_j
 
     Example: sluice cancel inline-3f2a9c81d04e --reason "wrong window"
     """
+    from sluice.flow.pinned_spec import pinned_ledger
     from sluice.upkeep.by_hand import cancel_run
 
     session = session_of(context)
     output = session.begin(as_json=as_json)
     with session.services() as services:
-        done = cancel_run(services, RunId(run), person(by, reason))
-    advice = what_next.after_cancel(done)
+        cancelled = cancel_run(services, RunId(run), person(by, reason), partial(pinned_ledger, services))
+    done = cancelled.run
+    advice = what_next.after_cancel(done, cancelled.publication, cancelled.unknown)
     text = f"run {done.id} is {done.status}" + (f": {done.failure.message}" if done.failure else "")
 
     def draw(console: Console) -> None:
         console.print(printable(text, "green"), soft_wrap=True)
         console.print(printable(advice), soft_wrap=True)
 
-    output.result({"run": done, "next": advice}, draw)
+    output.result({"run": done, "publication": cancelled.publication, "next": advice}, draw)
 
 
 @lease.command("list")
