@@ -21,6 +21,7 @@ class MemoryStorage:
     has_ranges: bool = True
     breaks: list[int] = field(default_factory=list)
     """After how many bytes each connection breaks, one after the other."""
+    breaks_by: Exception = field(default_factory=lambda: SupplierUnavailable("the connection broke"))
     opened: list[tuple[int, int | None]] = field(default_factory=list)
 
     def matching(self, pattern: str) -> list[StoredFile]:
@@ -39,7 +40,7 @@ class MemoryStorage:
     def _parts(self, data: bytes, breaks_after: int | None) -> Iterator[bytes]:
         for place in range(0, len(data), self.part):
             if breaks_after is not None and place >= breaks_after:
-                raise SupplierUnavailable("the connection broke")
+                raise self.breaks_by
             yield data[place : place + self.part]
 
 

@@ -2,8 +2,8 @@
 
 Before it makes its first array, Arrow loads pandas, to know a series when it sees one; and again where it has to find out what
 type a value has. That takes as long as to map ten thousand objects, and 60 MB; and none of Sluice's own values is a series. So
-Arrow is asked for an array here and told that there is no pandas, and whoever makes an array or a scalar names its type. Code
-that is not ours loads pandas as ever, before or after: Arrow knows a series from then on.
+Arrow is asked for an array as this module is loaded, and told that there is no pandas; whoever makes an array or a scalar names
+its type. Code that is not ours loads pandas as ever, before or after: Arrow knows a series from then on.
 """
 
 import sys
@@ -20,14 +20,18 @@ import pyarrow as pa
 _PANDAS: Final = "pandas"
 
 
-def array_of(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    """Return values as an array of that type."""
-    return pa.array(values, kind)
-
-
 def text_scalar(text: str | None) -> Any:
     """Return a text, or null, for Arrow to reckon with."""
     return pa.scalar(text, pa.string())
+
+
+def tells_of_bytes(error: Exception) -> bool:
+    """Whether an error that Arrow raised says that the bytes it was given are unsound.
+
+    What the system says of a file has a number, and lack of memory is no matter of the bytes.
+    """
+    is_systems = isinstance(error, OSError) and error.errno is not None
+    return isinstance(error, pa.ArrowException | OSError) and not is_systems and not isinstance(error, MemoryError)
 
 
 class _Telling(Loader):

@@ -12,7 +12,7 @@ import xxhash
 from msgspec import Raw
 
 from sluice.errors import ArtifactCorrupt
-from sluice.mapping.arrow import array_of
+from sluice.mapping.arrow import tells_of_bytes
 from sluice.mapping.exact import ExactType
 from sluice.model import rows
 from sluice.model.base import ObjectKey
@@ -157,7 +157,7 @@ class RowsFile:
             self._settle()
         rows = [pa.chunked_array(column) for column in zip(*self._columns, strict=True)]
         if self._places != list(range(self._made)):
-            places = array_of(self._places, pa.int32())
+            places = pa.array(self._places, pa.int32())
             rows = [column.take(places) for column in rows]
         arrays = [*_arrays(self._heads, list(self._schema)[: len(_HEAD)]), *rows]
         metadata = {_READING: f"{reading:016x}".encode()}
@@ -173,7 +173,7 @@ class RowsFile:
 
 def _arrays(rows: Sequence[Sequence[Any]], fields: Sequence[pa.Field]) -> Iterator[pa.Array]:
     columns = zip(*rows, strict=True) if rows else [()] * len(fields)
-    return (array_of(column, field.type) for column, field in zip(columns, fields, strict=True))
+    return (pa.array(column, field.type) for column, field in zip(columns, fields, strict=True))
 
 
 @contextmanager
@@ -182,6 +182,8 @@ def readable() -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError) as exc:
+        if not tells_of_bytes(exc):
+            raise
         raise ArtifactCorrupt(f"the bytes of a Parquet artifact cannot be read: {exc}") from exc
 
 
@@ -220,5 +222,5 @@ def places_of(data: bytes, positions: Sequence[int]) -> list[tuple[int, int]] | 
         file = pq.ParquetFile(pa.BufferReader(data))
         if rows.FRAME not in file.schema_arrow.names:
             return None
-        found = file.read(columns=[rows.FRAME, rows.INDEX]).take(array_of(positions, pa.int32()))
+        found = file.read(columns=[rows.FRAME, rows.INDEX]).take(pa.array(positions, pa.int32()))
     return list(zip(found[rows.FRAME].to_pylist(), found[rows.INDEX].to_pylist(), strict=True))

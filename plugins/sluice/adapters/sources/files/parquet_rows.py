@@ -33,6 +33,8 @@ def _rows(file: IO[bytes], name: str, limit: int, span: tuple[int, int] | None, 
     from pyarrow import ArrowException
     from pyarrow.parquet import ParquetFile
 
+    from sluice.mapping.arrow import tells_of_bytes
+
     try:
         parquet = ParquetFile(file, buffer_size=_BUFFER, pre_buffer=False)
         for number in range(parquet.metadata.num_row_groups):
@@ -51,6 +53,9 @@ def _rows(file: IO[bytes], name: str, limit: int, span: tuple[int, int] | None, 
                     yield Record(raw, 0, None)
                 skip = max(0, skip - batch.num_rows)
     except (ArrowException, OSError) as exc:
+        # That this worker's disk cannot be read, or its memory is used up, is not the file's fault.
+        if not tells_of_bytes(exc):
+            raise
         raise FileUnreadable(f"{name}: is no sound Parquet file ({type(exc).__name__})", file=name) from exc
 
 

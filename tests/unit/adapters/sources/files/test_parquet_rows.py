@@ -1,6 +1,7 @@
 """parquet_rows: rows of every type come out with every digit, group by group, from any row on."""
 
 import decimal
+import errno
 import gzip
 import io
 import json
@@ -177,3 +178,11 @@ def test_what_breaks_on_the_way_is_no_damage_of_the_file() -> None:
     assert len(raws_of(MemoryStorage({"file": content}, breaks=[0, 0]), PARQUET)) == 1000
     with pytest.raises(SupplierUnavailable):
         raws_of(MemoryStorage({"file": content}, breaks=[1 << 20, 1 << 20, *[0] * 30]), PARQUET)
+
+
+@pytest.mark.parametrize("error", [OSError(errno.EIO, "Input/output error"), pa.ArrowMemoryError("no room")])
+def test_a_disk_or_a_memory_that_fails_is_no_damage_of_the_file(error: Exception) -> None:
+    """What the worker's own machine lacks is told as it is: nobody is to ask the supplier for another file."""
+    storage = MemoryStorage({"file": file_of(pa.table({"id": range(10)}))}, breaks=[0] * 30, breaks_by=error)
+    with pytest.raises(type(error), match=str(error).rpartition("] ")[2]):
+        raws_of(storage, PARQUET)
