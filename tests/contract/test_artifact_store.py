@@ -50,12 +50,13 @@ def test_gives_back_what_it_was_given(store: ArtifactStore, data: bytes) -> None
 
 
 def test_files_and_bytes_are_the_same_artifacts(store: ArtifactStore) -> None:
-    """What a file holds, wherever it stands, is stored as its bytes would be, and comes back into a file."""
+    """What a file holds, wherever it stands, is stored as its bytes would be, under a key that is of them; it comes back so."""
     data = bytes(range(256)) * 20_000
     file, copy = BytesIO(data), BytesIO()
     file.seek(7)
     pointer = store.put_file(REF, file, records=7, expires_at=None)
-    assert pointer == store.put(REF, data, records=7, expires_at=None)
+    assert pointer == store.put(REF.of_content(pointer.sha256), data, records=7, expires_at=None)
+    assert pointer.key != store.put_file(REF, BytesIO(data[1:]), records=7, expires_at=None).key
     store.get_file(pointer, copy)
     assert (copy.tell(), copy.read()) == (0, data)
 

@@ -2,15 +2,11 @@
 
 import hashlib
 from collections.abc import Iterable
-from functools import partial
-from typing import BinaryIO, Final
 
 import xxhash
 
 from sluice.model.artifact import Pointer
 from sluice.model.run import Run
-
-_BLOCK: Final = 1 << 20
 
 
 def content_digest(data: bytes) -> str:
@@ -20,15 +16,6 @@ def content_digest(data: bytes) -> str:
     tell if it did.
     """
     return xxhash.xxh3_64_hexdigest(data)
-
-
-def file_digest(file: BinaryIO) -> str:
-    """Return the `content_digest` of what a file holds."""
-    file.seek(0)
-    digest = xxhash.xxh3_64()
-    for block in iter(partial(file.read, _BLOCK), b""):
-        digest.update(block)
-    return digest.hexdigest()
 
 
 def review_digest(run: Run, diff: Pointer, staged: Iterable[Pointer], shards_failed: int, told: Iterable[str]) -> str:

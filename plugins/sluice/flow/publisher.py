@@ -11,7 +11,7 @@ from sluice.errors import ApprovalVoid, Fenced, NothingToReview, RedoNeeded, Rev
 from sluice.flow import outbox
 from sluice.flow.before_images import before_images, undone_publication
 from sluice.flow.damage import intact, intact_file, is_void
-from sluice.flow.digest import file_digest, review_digest
+from sluice.flow.digest import review_digest
 from sluice.flow.entering import Entry, entered
 from sluice.flow.overtaken import close_redriven, overtaken
 from sluice.flow.pinned_spec import pinned_spec
@@ -157,7 +157,7 @@ def _keep_before_images(services: Services, publishing: Publishing, entry: Entry
     expires_at = services.clock.now() + entry.policy.artifact_ttl
     with temporary_file() as images:
         number = publishing.before_images(images)
-        ref = ArtifactRef(sync=review.sync, run=review.run, kind=ArtifactKind.UNDO, variant=file_digest(images))
+        ref = ArtifactRef(sync=review.sync, run=review.run, kind=ArtifactKind.UNDO)
         undo = services.artifacts.put_file(ref, images, records=number, expires_at=expires_at)
     services.pointers.add(undo, entry.run.token)
     log.info(log_events.UNDO_STORED, artifact=undo.key, records=number)

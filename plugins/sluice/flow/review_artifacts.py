@@ -6,7 +6,7 @@ from typing import BinaryIO, Final
 import structlog
 
 from sluice import log_events
-from sluice.flow.digest import content_digest, file_digest
+from sluice.flow.digest import content_digest
 from sluice.model.artifact import ArtifactKind, ArtifactRef, Pointer
 from sluice.model.run import Run
 from sluice.ports import Services
@@ -27,7 +27,7 @@ def stored_file(
     services: Services, run: Run, kind: ArtifactKind, file: BinaryIO, *, records: int, expires_at: datetime | None
 ) -> Pointer:
     """Store what a file holds, as `stored` does: what grows with the number of objects is never in memory as a whole."""
-    ref = ArtifactRef(sync=run.sync, run=run.id, kind=kind, variant=file_digest(file))
+    ref = ArtifactRef(sync=run.sync, run=run.id, kind=kind)
     return _told(services.artifacts.put_file(ref, file, records=records, expires_at=expires_at))
 
 

@@ -33,6 +33,10 @@ class ArtifactRef(Frozen):
     seq: int = Field(default=0, ge=0, description="consecutive number within run, kind and shard")
     variant: str = Field(default="", description="what sets a second version apart, such as `v3` or a digest")
 
+    def of_content(self, sha256: str) -> "ArtifactRef":
+        """Return the ref of the artifact of this place that has these bytes."""
+        return self.model_copy(update={"variant": sha256[:16]})
+
 
 class Pointer(Frozen):
     """Where an artifact's bytes are, and how to tell that they are the right ones."""

@@ -15,7 +15,11 @@ class ArtifactStore(Protocol):
         """Store and verify the bytes, and return their pointer. Idempotent: the key derives from `ref` alone."""
 
     def put_file(self, ref: ArtifactRef, file: BinaryIO, records: int, expires_at: datetime | None) -> Pointer:
-        """Store and verify all that a file holds as `put` does, however much that is: little of it is in memory at a time."""
+        """Store and verify all that a file holds, however much that is, and return its pointer: little is in memory at a time.
+
+        The variant of `ref` is still to come: it is of the bytes, and in the pointer's ref. The same bytes have the same key,
+        and a worker that lost its run does not overwrite what its successor has committed.
+        """
 
     def get(self, pointer: Pointer) -> bytes:
         """Return the bytes; raise `ArtifactCorrupt` if they are missing or do not match the pointer's sha-256."""

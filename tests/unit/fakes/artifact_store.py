@@ -25,7 +25,8 @@ class MemoryArtifactStore:
 
     def put_file(self, ref: ArtifactRef, file: BinaryIO, records: int, expires_at: datetime | None) -> Pointer:
         file.seek(0)
-        return self.put(ref, file.read(), records, expires_at)
+        data = file.read()
+        return self.put(ref.of_content(hashlib.sha256(data).hexdigest()), data, records, expires_at)
 
     def get_file(self, pointer: Pointer, file: BinaryIO) -> None:
         file.write(self.get(pointer))

@@ -1,6 +1,5 @@
 """The bucket of a connection: an Airflow connection of type aws goes in; a client, and errors by name, come out."""
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from functools import cached_property, partial
@@ -97,10 +96,12 @@ class Bucket:
         return self._endpoint or f"AWS, region {self._region}"
 
 
-def digest_of(file: BinaryIO, algorithm: Callable[[], Any]) -> bytes:
-    """Return the digest of all that a file holds, wherever it stands; little of it is read at a time."""
+def read_into(file: BinaryIO, *digests: Any) -> int:
+    """Feed all that a file holds to digests, little at a time; leave it at its beginning, and return its length."""
     file.seek(0)
-    digest = algorithm()
     for block in iter(partial(file.read, BLOCK), b""):
-        digest.update(block)
-    return bytes(digest.digest())
+        for digest in digests:
+            digest.update(block)
+    length = file.tell()
+    file.seek(0)
+    return length

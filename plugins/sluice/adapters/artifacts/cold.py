@@ -6,12 +6,11 @@ Below the cold prefix an artifact keeps its key; beside it are rows of state, `<
 import hashlib
 from base64 import b64encode
 from collections.abc import Iterable
-from functools import partial
 from typing import Any, BinaryIO, Final
 
 import zstandard
 
-from sluice.adapters.artifacts.bucket import Bucket, digest_of
+from sluice.adapters.artifacts.bucket import Bucket, read_into
 from sluice.adapters.artifacts.keys import checked_prefix, encode
 from sluice.adapters.s3_client import extra_text
 from sluice.errors import ArtifactCorrupt, ArtifactsUnavailable, ConnectionInvalid
@@ -72,12 +71,11 @@ class S3ColdStore:
             self._put(key, file)
 
     def _put(self, key: str, file: BinaryIO) -> None:
-        size = file.tell()
-        md5 = digest_of(file, partial(hashlib.md5, usedforsecurity=False))
-        file.seek(0)
+        md5 = hashlib.md5(usedforsecurity=False)
+        size = read_into(file, md5)
         with self._source.errors(key):
             client = self._source.client
-            client.put_object(Bucket=self._bucket, Key=key, Body=file, ContentMD5=b64encode(md5).decode())
+            client.put_object(Bucket=self._bucket, Key=key, Body=file, ContentMD5=b64encode(md5.digest()).decode())
             head = client.head_object(Bucket=self._bucket, Key=key)
         if head["ContentLength"] != size:
             raise ArtifactsUnavailable(f"the object store does not hold what was just written to {key}", key=key)

@@ -5,10 +5,9 @@ from base64 import b64encode
 from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
-from io import SEEK_END
 from typing import Any, BinaryIO, Final
 
-from sluice.adapters.artifacts.bucket import BLOCK, Bucket, digest_of
+from sluice.adapters.artifacts.bucket import BLOCK, Bucket, read_into
 from sluice.adapters.artifacts.keys import key_of, owner_of
 from sluice.adapters.artifacts.worker import Stored, worker_id
 from sluice.errors import ArtifactCorrupt, ArtifactsUnavailable
@@ -44,18 +43,19 @@ class S3ArtifactStore:
         return self._put(pointer, data, hashlib.md5(data, usedforsecurity=False).digest())
 
     def put_file(self, ref: ArtifactRef, file: BinaryIO, records: int, expires_at: datetime | None) -> Pointer:
-        """Store and verify all that a file holds, as `put` does; it is read several times, and little of it at a time."""
+        """Store and verify all that a file holds; it is read for its digests, and again to be sent, little of it at a time."""
+        sha256, md5 = hashlib.sha256(), hashlib.md5(usedforsecurity=False)
+        length = read_into(file, sha256, md5)
+        named = ref.of_content(sha256.hexdigest())
         pointer = Pointer(
-            ref=ref,
-            key=key_of(ref, self._place.prefix),
-            bytes=file.seek(0, SEEK_END),
-            sha256=digest_of(file, hashlib.sha256).hex(),
+            ref=named,
+            key=key_of(named, self._place.prefix),
+            bytes=length,
+            sha256=sha256.hexdigest(),
             records=records,
             expires_at=expires_at,
         )
-        md5 = digest_of(file, partial(hashlib.md5, usedforsecurity=False))
-        file.seek(0)
-        return self._put(pointer, file, md5)
+        return self._put(pointer, file, md5.digest())
 
     def _put(self, pointer: Pointer, body: bytes | BinaryIO, md5: bytes) -> Pointer:
         key = pointer.key
