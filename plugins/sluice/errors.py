@@ -13,6 +13,7 @@
     │   ├── AirflowUnavailable      Airflow's REST API cannot be reached
     │   ├── ReceiverUnavailable     who is called by a webhook cannot be reached
     │   ├── DiskFull                no room for a temporary file on this worker
+    │   ├── OutOfMemory             no more memory, or no further thread, on this worker
     │   ├── FlightTaken             another run of the same request is alive
     │   ├── TransformUnavailable    what the team's function asks cannot be reached
     │   ├── NoProgress              the step came no further for too long
@@ -156,6 +157,10 @@ class ReceiverUnavailable(Retryable):
 
 class DiskFull(Retryable):
     """This worker's disk takes no temporary file: make room in its folder for them, or let TMPDIR name one that has more."""
+
+
+class OutOfMemory(Retryable):
+    """This worker got no more memory, or no further thread: give it more, or let fewer tasks work on it at a time."""
 
 
 class FlightTaken(Retryable):

@@ -82,6 +82,7 @@ class Experiment:
         connections: Mapping[str, ConnectionInfo] | None = None,
         clock_jumps: Mapping[Mark, timedelta] | None = None,
         largest_file: int | None = None,
+        lacks_memory_at: Mark | None = None,
     ) -> Worker:
         """Start a worker at the chapter's request, or at other work, held at these marks."""
         errand = Errand(
@@ -92,6 +93,7 @@ class Experiment:
             marks=frozenset(marks),
             clock_jumps=clock_jumps or {},
             largest_file=largest_file,
+            lacks_memory_at=lacks_memory_at,
         )
         worker = self._lab.nursery.start(errand)
         self._workers.append(worker)

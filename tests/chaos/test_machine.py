@@ -1,7 +1,7 @@
-"""The worker's own machine: its disk is full, its clock is wrong or is set while it works.
+"""The worker's own machine: its disk is full, its memory used up, its clock is wrong or is set while it works.
 
 The clock is the port `Clock`, set by the driver: the package takes the time of the worker from nowhere else. Disks are full by
-`RLIMIT_FSIZE`, above which no file of the process can grow.
+`RLIMIT_FSIZE`, above which no file of the process can grow, and memory is used up by `RLIMIT_AS`.
 """
 
 import os
@@ -37,6 +37,17 @@ def test_a_disk_that_is_full(lab: Lab, largest_file: int) -> None:
         kept = [file.stat().st_size for file in experiment.cache.rglob("*") if file.is_file()]
         assert max(kept, default=0) <= largest_file
         assert bool(kept) == bool(largest_file)
+        experiment.go_on()
+        experiment.check()
+
+
+@pytest.mark.parametrize("event", [log_events.STEP_STARTED, log_events.SHARD_FETCHED])
+def test_a_memory_that_is_used_up(lab: Lab, event: str) -> None:
+    """The step says so, and nothing that is half done is left to whoever goes on."""
+    with lab.experiment(lab.story[2]) as experiment:
+        ended = experiment.start(lacks_memory_at=Mark(1, event)).end()
+        experiment.faults.append("memory used up")
+        assert (ended.status, ended.error) == (None, "OutOfMemory"), ended
         experiment.go_on()
         experiment.check()
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import structlog
 from structlog.typing import EventDict, WrappedLogger
@@ -28,6 +28,8 @@ from sluice.model.run import RunRequest
 from sluice.ports import ConnectionInfo, Services
 from sluice.settings import Settings
 from sluice.wiring import open_services
+
+_SPARE_BYTES: Final = 2 << 20
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,8 @@ class Errand:
     """Where the worker's clock is set, and by how much."""
     largest_file: int | None = None
     """No file of the worker's can grow beyond so many bytes: its disk is full."""
+    lacks_memory_at: Mark | None = None
+    """From there on the worker gets no more memory than it has, but for some megabytes."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,8 @@ class Observer:
             reached = {Mark(self._seen[None]), Mark(self._seen[name], name)}
             for mark in reached & set(self._errand.clock_jumps):
                 self._clock.jump(self._errand.clock_jumps[mark])
+            if self._errand.lacks_memory_at in reached:
+                _allow_no_more_memory()
             is_held = bool(reached & self._errand.marks)
             self._wire.send(Logged(name, is_held))
             if is_held:
@@ -150,6 +156,12 @@ def work(errand: Errand, wire: Connection) -> None:
     if errand.largest_file is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (errand.largest_file, errand.largest_file))
     wire.send(_done(errand, clock))
+
+
+def _allow_no_more_memory() -> None:
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    size = pages * resource.getpagesize() + _SPARE_BYTES
+    resource.setrlimit(resource.RLIMIT_AS, (size, size))
 
 
 def _done(errand: Errand, clock: JumpingClock) -> Ended:

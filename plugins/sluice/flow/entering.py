@@ -18,6 +18,7 @@ from sluice.flow.measuring import count_reopened, measured, stuck_counted
 from sluice.flow.rebuilding import rebuilding
 from sluice.guard.heartbeat import Heartbeat
 from sluice.guard.log_level import logged_from
+from sluice.guard.memory import lack_of_memory_told
 from sluice.model.base import RunId, Token
 from sluice.model.lifecycle import RunEvent, RunStatus, Step
 from sluice.model.run import Failure, Run
@@ -81,7 +82,7 @@ def entered(services: Services, run_id: RunId, step: Step) -> Iterator[Entry]:
     with bound_contextvars(**run.log_context, step=str(step)), logged_from(policy.log_level):
         log.info(log_events.STEP_STARTED)
         try:
-            with measured(services, run.stage, step), rebuilding(services), entry.pulse:
+            with measured(services, run.stage, step), lack_of_memory_told(), rebuilding(services), entry.pulse:
                 yield entry
         except _LEFT_TO_SETTLEMENT as error:
             log.info(log_events.STEP_FAILED, error=type(error).__name__, message=error.message)

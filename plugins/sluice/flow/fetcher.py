@@ -30,6 +30,7 @@ from sluice.flow.progress import ToldProgress
 from sluice.flow.redriving import LetterSource
 from sluice.guard.heartbeat import Heartbeat
 from sluice.guard.log_level import logged_from
+from sluice.guard.memory import lack_of_memory_told
 from sluice.guard.retries import DUE, due_at
 from sluice.model.artifact import ArtifactKind, ArtifactRef
 from sluice.model.base import RunId, ShardKey
@@ -69,7 +70,7 @@ def _fetch_claimed(services: Services, run: Run, shard: Shard, policy: StagePoli
         pulse, began = heartbeat_of(services, run, shard, Step.FETCH, policy), services.clock.elapsed()
         fetching = _Fetching(services, run, policy, shard, pulse)
         try:
-            with measured(services, run.stage, Step.FETCH), pulse:
+            with measured(services, run.stage, Step.FETCH), lack_of_memory_told(), pulse:
                 fetching.go_on()
         except SluiceError as error:
             if isinstance(error, CursorExpired) and fetching.shard.pages > reached:

@@ -23,6 +23,7 @@ from sluice.flow.reuse import reused
 from sluice.flow.rows_artifacts import variant_of
 from sluice.guard.heartbeat import Heartbeat
 from sluice.guard.log_level import logged_from
+from sluice.guard.memory import lack_of_memory_told
 from sluice.mapping.columns import high_mark_of
 from sluice.mapping.mapper import MappedChunk, Mapper
 from sluice.mapping.watermarks import mark_order
@@ -69,7 +70,7 @@ def transform(services: Services, run_id: RunId, shard_key: ShardKey) -> Shard:
 
 def _transform_claimed(services: Services, run: Run, shard: Shard, pulse: Heartbeat) -> Shard:
     try:
-        with measured(services, run.stage, Step.TRANSFORM), pulse:
+        with measured(services, run.stage, Step.TRANSFORM), lack_of_memory_told(), pulse:
             return _transform(services, run, shard, pulse)
     except (Permanent, TransformUnavailable, NoProgress) as error:
         services.shards.fail(shard, Failure.of(error))
