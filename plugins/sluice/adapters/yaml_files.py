@@ -1,24 +1,28 @@
 """A YAML file in; its tree, a noun made of it, and what is wrong, each with its line, out."""
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 
 from sluice.adapters.spec_problems import problems_of
 from sluice.adapters.yaml_positions import Path, Problem, YamlTree, parse_yaml
 
+_tree_of: Final = lru_cache(maxsize=16)(parse_yaml)
+"""The same bytes are the same tree, which nobody alters: a DAG file reads the stages twice, a run many times."""
+
 
 def read_yaml(file: FilePath) -> tuple[YamlTree, list[Problem]]:
     """Return the tree of a file, and what is wrong with its form; of one that cannot be read an empty one."""
     try:
-        tree = parse_yaml(file.read_bytes())
+        tree = _tree_of(file.read_bytes())
     except FileNotFoundError:
         return YamlTree(), [Problem((), "there is no such file")]
     except OSError as error:
         return YamlTree(), [Problem((), f"cannot be read: {error.strerror}")]
-    return tree, tree.problems
+    return tree, [*tree.problems]
 
 
 def validated(model: type[BaseModel], value: Any, texts: Mapping[Path, str]) -> tuple[Any, list[Problem]]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from airflow.sdk import DAG, Asset, CronDataIntervalTimetable, CronTriggerTimetable, TriggerRule, task, task_group
+from airflow.sdk.definitions.param import ParamsDict
 
 from sluice.adapters.spec_files import SpecFiles
 from sluice.airflow_glue.asking import AskingStep
@@ -46,7 +47,6 @@ def sync_dag(name: str, include: Path | None = None) -> DAG:
         start_date=_EPOCH,
         catchup=False,
         max_active_runs=_ACTIVE_RUNS,
-        params=params_form(spec, shards_to_choose_from(spec)),
         tags=[TAG, spec.stage, spec.tenant],
         doc_md=spec_page(spec, policy),
         default_args={
@@ -57,6 +57,8 @@ def sync_dag(name: str, include: Path | None = None) -> DAG:
         },
     ) as dag:
         _lay_out(spec, policy, SyncTasks(sync=spec.sync, include=folder, asset=asset))
+    # Last: Airflow would copy the form into each of the tasks, which takes longer than all else.
+    dag.params = ParamsDict(params_form(spec, shards_to_choose_from(spec)))
     return dag
 
 
