@@ -46,7 +46,7 @@ class CliConnections:
                 f"connection {conn_id!r} is not in the environment, and Airflow could not be asked ({type(error).__name__})"
             )
         raise ConnectionInvalid(
-            f"{reason}: start a local stack with `sluice up`, or define it: "
+            f"{reason}: `sluice up` starts a local stack with Sluice's own and the demo's; define any other: "
             f'export {variable}=\'{{"conn_type": …, "host": …, "login": …, "password": …}}\'',
             conn_id=conn_id,
         ) from None

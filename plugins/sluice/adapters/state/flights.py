@@ -45,7 +45,7 @@ def take(connection: Connection, run: RunId, ttl: timedelta | None = None) -> No
 def locked(connection: Connection, run: RunId) -> Iterator[None]:
     """Lock the flight of the run's request, whoever has it, and leave it as it is: for who does not work, but acts by hand."""
     if connection.execute(_SQL["lock"], {"run": run}).fetchone() is None:
-        raise NotFound(f"there is no run {run}", run=run)
+        raise NotFound(f"there is no run {run}: `sluice runs` lists them", run=run)
     yield
     connection.execute(_SQL["unlock"], {"run": run})
 
@@ -83,7 +83,7 @@ def _hold(connection: Connection, run: RunId, ttl: timedelta | None) -> DictRow 
         return None
     holder = connection.execute(_SQL["holder"], {"run": run}).fetchone()
     if holder is None:
-        raise NotFound(f"there is no run {run}", run=run)
+        raise NotFound(f"there is no run {run}: `sluice runs` lists them", run=run)
     return holder
 
 

@@ -44,7 +44,7 @@ class PostgresLetterDesk:
         with self._database.transaction() as connection:
             row = connection.execute(_SQL["get"], {"id": letter}).fetchone()
             if row is None:
-                raise NotFound(f"there is no dead letter {letter}", letter=letter)
+                raise NotFound(f"there is no dead letter {letter}: `sluice dlq list` shows those that are open", letter=letter)
             return dead_letter_from_row(row)
 
     def of_object(self, sync: str, key: ObjectKey, limit: int) -> list[DeadLetter]:

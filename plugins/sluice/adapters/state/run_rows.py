@@ -124,5 +124,5 @@ def find_run(connection: psycopg.Connection[DictRow], run: RunId) -> Run:
     """Return the run; raise `NotFound` naming it."""
     row = connection.execute(SQL["get"], {"id": run}).fetchone()
     if row is None:
-        raise NotFound(f"there is no run {run}", run=run)
+        raise NotFound(f"there is no run {run}: `sluice runs` lists them", run=run)
     return run_from_row(row)

@@ -194,7 +194,7 @@ def find_shard(connection: psycopg.Connection[DictRow], run: RunId, key: ShardKe
     """Return the shard; raise `NotFound` naming it."""
     row = connection.execute(_SQL["get"], {"run": run, "key": storable(key)}).fetchone()
     if row is None:
-        raise NotFound(f"there is no shard {key} of run {run}", run=run, shard=key)
+        raise NotFound(f"there is no shard {key} of run {run}: `sluice show {run}` lists its shards", run=run, shard=key)
     return shard_from_row(row)
 
 

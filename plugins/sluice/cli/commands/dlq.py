@@ -70,7 +70,7 @@ def list_(
                 [numeral(x.id), x.reject.key, x.reject.cause, x.attempts, x.last_seen, cut(x.reject.message)] for x in letters
             ]
             console.print(table(["letter", "object", "cause", "attempts", "last seen", "what is wrong"], shown))
-        console.print(f"{total:,} objects in {len(groups)} causes" if groups else "no dead letters are open")
+        console.print(f"objects: {total:,}; causes: {len(groups)}" if groups else "no dead letters are open")
 
     document = {"groups": [{**g.model_dump(), "cause": str(g.cause)} for g in groups], "objects": total, "letters": letters}
     output.result(document, draw)
