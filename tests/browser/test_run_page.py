@@ -61,6 +61,18 @@ def test_a_run_is_followed_though_the_server_goes_down(workshop: Workshop, site:
     assert listed(frame) == list(range(last, 0, -1))
 
 
+def test_whoever_is_shut_out_is_told_that_nothing_new_comes(site: Site, window: Window) -> None:
+    """Figures that have become old do not pass for new ones."""
+    window.page.goto(site.address(PAGE))
+    notice = window.page.locator("#stale")
+    expect(notice).to_be_hidden()
+    site.down()
+    site.visitor.reads = set()
+    site.up()
+    expect(notice).to_contain_text("You are logged out, or may not see this run any more")
+    window.complaints = [said for said in window.complaints if "403" not in said]
+
+
 def test_it_is_used_by_keyboard(workshop: Workshop, site: Site, window: Window) -> None:
     """The first stop leads to the content; a shard's button opens the form, which is filled in, sent and answered in place."""
     workshop.lose(SOUTH)

@@ -124,11 +124,27 @@ class RunView {
       this.close();
       this.refreshed();
     });
+    this.source.onopen = () => this.stale("");
     this.source.onerror = () => {
       if (this.source?.readyState !== EventSource.CLOSED) return; // it comes back by itself
       this.close();
+      this.explain();
       setTimeout(() => this.open(), 15_000);
     };
+  }
+
+  /** Find out why nothing comes any more, and say so: old figures must not pass for new ones. */
+  async explain() {
+    const status = await fetch(location.href).then((answer) => answer.status, () => 0);
+    const denied = status === 401 || status === 403;
+    this.stale(denied ? "You are logged out, or may not see this run any more: log in, and load the page again."
+      : "The server sends nothing new. It is asked again every 15 seconds.");
+  }
+
+  stale(why) {
+    const place = document.getElementById("stale");
+    place.hidden = !why;
+    place.textContent = why && `${why} What stands here was so at ${new Date().toISOString().slice(11, 19)} UTC.`;
   }
 
   close() {
