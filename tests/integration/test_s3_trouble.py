@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -112,6 +113,17 @@ def test_a_store_that_forgets_is_noticed() -> None:
     head = answer(b"", Content_Length="7", x_amz_meta_sha256="0" * 64)
     with scripted(answer(b""), head) as server, told(ArtifactsUnavailable, "does not hold what was just written"):
         put(nowhere(f"http://127.0.0.1:{server.port}"))
+
+
+@pytest.mark.parametrize("tag", ['"99914b932bd37a50b983c5e7c90ae93b"', '"of-something-else"', ""])
+def test_a_store_is_asked_what_it_holds_unless_its_answer_tells(tag: str) -> None:
+    """A tag that is the MD5 of what was sent verifies it; after any other one, or none, a HEAD does. Bytes go at once."""
+    head = answer(b"", Content_Length="2", x_amz_meta_sha256=sha256(b"{}").hexdigest())
+    with scripted(answer(b"", ETag=tag), head) as server:
+        assert put(nowhere(f"http://127.0.0.1:{server.port}")).bytes == len(b"{}")
+    assert server.methods == (["PUT"] if tag.startswith('"9') else ["PUT", "HEAD"])
+    assert server.bodies[0] == b"{}"
+    assert "expect" not in server.headers[0]
 
 
 def test_an_answer_cut_short() -> None:

@@ -14,6 +14,7 @@ DEFAULT_REGION: Final = "us-east-1"
 def s3_client(info: ConnectionInfo, *, attempts: int, connect_seconds: float, read_seconds: float) -> Any:
     """Return a client with the connection's login, `endpoint_url` and `region_name`; nothing is contacted yet."""
     from botocore.config import Config
+    from botocore.handlers import convert_body_to_file_like_object
     from botocore.session import get_session
 
     config = Config(
@@ -28,7 +29,7 @@ def s3_client(info: ConnectionInfo, *, attempts: int, connect_seconds: float, re
     session = get_session()
     session.register_component("data_loader", _descriptions())
     try:
-        return session.create_client(
+        client = session.create_client(
             "s3",
             endpoint_url=extra_text(info, "endpoint_url") or None,
             region_name=extra_text(info, "region_name") or DEFAULT_REGION,
@@ -40,6 +41,9 @@ def s3_client(info: ConnectionInfo, *, attempts: int, connect_seconds: float, re
         raise ConnectionInvalid(
             f"connection {info.conn_id}: `endpoint_url` in the extra is no URL such as https://s3.example.com"
         ) from exc
+    # Bytes would be sent as a file: after a wait for the store to say that it wants them, and in blocks of 16 kB.
+    client.meta.events.unregister("before-parameter-build.s3.PutObject", convert_body_to_file_like_object)
+    return client
 
 
 @contextmanager

@@ -30,7 +30,8 @@ class S3ArtifactStore:
     def put(self, ref: ArtifactRef, data: bytes, records: int, expires_at: datetime | None) -> Pointer:
         """Store and verify the bytes, and return their pointer. Idempotent: the key derives from `ref` alone.
 
-        The store itself refuses bytes damaged on their way (Content-MD5); a HEAD then shows that they are there.
+        The store itself refuses bytes damaged on their way (Content-MD5). Its answer tells what it holds, by an entity tag that
+        is the MD5 of that; where the tag is something else, as it is of encrypted objects, a HEAD shows that they are there.
         """
         pointer = Pointer(
             ref=ref,
@@ -60,13 +61,15 @@ class S3ArtifactStore:
     def _put(self, pointer: Pointer, body: bytes | BinaryIO, md5: bytes) -> Pointer:
         key = pointer.key
         with self._place.errors(key):
-            self._client.put_object(
+            stored = self._client.put_object(
                 Bucket=self._bucket,
                 Key=key,
                 Body=body,
                 ContentMD5=b64encode(md5).decode(),
                 Metadata={_DIGEST: pointer.sha256, _WRITER: worker_id()},
             )
+            if stored.get("ETag", "").strip('"') == md5.hex():
+                return pointer
             head = self._client.head_object(Bucket=self._bucket, Key=key)
         if head["ContentLength"] != pointer.bytes or head["Metadata"].get(_DIGEST) != pointer.sha256:
             raise ArtifactsUnavailable(
