@@ -335,7 +335,8 @@ def test_a_lost_spec_that_was_edited_since(bench: Bench, tmp_path: Path) -> None
 def test_a_store_that_is_away_is_no_damage(bench: Bench, undisturbed: dict[str, Any]) -> None:
     """Nothing is marked, and nothing made again, when the store comes back."""
     run, _ = bench.waiting()
-    away = replace(bench.bucket.store._info, extra={**bench.bucket.store._info.extra, "endpoint_url": "http://127.0.0.1:9"})
+    info = bench.bucket.store._place.info
+    away = replace(info, extra={**info.extra, "endpoint_url": "http://127.0.0.1:9"})
     with pytest.raises(ArtifactsUnavailable):
         resume_inline(replace(bench.services, artifacts=S3ArtifactStore(away)), run.id)
     assert bench.metrics.of("artifact_corrupt", kind="diff") == 0
