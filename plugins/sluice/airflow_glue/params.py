@@ -17,6 +17,8 @@ _ALWAYS: Final = ("mode", "replays", "letters", "cause", "window_start", "window
 """The params of every form."""
 _RUN: Final = "What to bring in"
 _REVIEW: Final = "Review"
+_LAST_LETTER: Final = 2**63 - 1
+"""No dead letter has a higher number: it would not fit its column."""
 _MOMENT: Final = (
     r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"
     r"[T ]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d([.,]\d+)?)?"
@@ -54,7 +56,7 @@ def params_form(spec: SyncSpec, known: Sequence[ShardKey] = ()) -> dict[str, Par
         "letters": Param(
             [],
             type="array",
-            items={"type": "integer", "minimum": 1},
+            items={"type": "integer", "minimum": 1, "maximum": _LAST_LETTER},
             uniqueItems=True,
             section=_RUN,
             description="For mode redrive: the numbers of dead letters, as `sluice dlq list` shows them. Empty: all.",
@@ -146,7 +148,7 @@ def _request(sync: str, params: Mapping[str, Any], known: AbstractSet[str], orig
             sync=sync,
             mode=params.get("mode"),
             window=window,
-            shards=tuple(params.get("shards") or ()),
+            shards=params.get("shards") or (),
             review=params.get("review") or ReviewMode.POLICY,
             force=params.get("force") or False,
             replays=params.get("replays") or None,
@@ -160,7 +162,7 @@ def _request(sync: str, params: Mapping[str, Any], known: AbstractSet[str], orig
 
 
 def _redrive(params: Mapping[str, Any]) -> Redrive | None:
-    chosen = Redrive(letters=tuple(params.get("letters") or ()), cause=params.get("cause") or None)
+    chosen = Redrive(letters=params.get("letters") or (), cause=params.get("cause") or None)
     return chosen if params.get("mode") == Mode.REDRIVE or chosen != Redrive() else None
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import JSONResponse
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sluice.airflow_glue.params import check_form
@@ -40,7 +40,7 @@ class TriggerCheck:
         messages, body = await _read(receive)
         dag_id, form = _asked(trigger, body)
         if form and dag_id is not None and (refusal := await run_in_threadpool(self._refusal, dag_id, form)) is not None:
-            await JSONResponse({"detail": refusal}, status_code=400)(scope, receive, send)
+            await _refused(refusal)(scope, receive, send)
             return
 
         async def again() -> Message:
@@ -69,11 +69,16 @@ async def _read(receive: Receive) -> tuple[list[Message], bytes]:
     return messages, b"" if more else b"".join(message.get("body", b"") for message in messages)
 
 
+def _refused(refusal: str) -> Response:
+    """Return the answer, in ASCII: what was sent may hold halves of characters, which UTF-8 has no bytes for."""
+    return Response(json.dumps({"detail": refusal}), status_code=400, media_type="application/json")
+
+
 def _asked(trigger: re.Match[str] | None, body: bytes) -> tuple[str | None, dict[str, Any] | None]:
     """Return the DAG that is to run, and what its form is filled in with; nothing of what Airflow will not take anyway."""
     try:
         asked = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None, None
     if not isinstance(asked, dict):
         return None, None

@@ -12,6 +12,9 @@ from sluice.model.base import Frozen
 
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _LONGEST: Final = timedelta(days=36500)
+_FIRST_YEAR: Final = 1000
+_LAST_YEAR: Final = 9000
+"""What people mean lies between them; beyond, a time zone or an interval more would be no date any more."""
 _SIZES: Final = {"kB": 1000, "MB": 1000**2, "GB": 1000**3}
 
 
@@ -47,6 +50,8 @@ def parse_moment(value: Any) -> datetime:
         raise ValueError(f"{value!r} is no time such as 2026-01-31T00:00:00Z") from None
     if moment.tzinfo is None:
         raise ValueError(f"{value} has no time zone; write {moment.isoformat()}Z for UTC")
+    if not _FIRST_YEAR <= moment.year <= _LAST_YEAR:
+        raise ValueError(f"{value} is not in the years {_FIRST_YEAR} to {_LAST_YEAR}")
     return moment
 
 

@@ -32,6 +32,8 @@ def test_a_window_is_read_with_its_time_zones() -> None:
         (START, START, [f"to {START} is not after from {START}"]),
         ("x", 7, ["from 'x' is no time such as 2026-01-31T00:00:00Z", "to 7 is no time such as 2026-01-31T00:00:00Z"]),
         ("2026-01-01", END, ["from 2026-01-01 has no time zone; write 2026-01-01T00:00:00Z for UTC"]),
+        ("0001-01-01T00:00:00+14:00", END, ["from 0001-01-01T00:00:00+14:00 is not in the years 1000 to 9000"]),
+        (START, "9999-12-31T23:59:59-14:00", ["to 9999-12-31T23:59:59-14:00 is not in the years 1000 to 9000"]),
     ],
 )
 def test_what_is_no_window_is_refused_by_name(start: Any, end: Any, problems: list[str]) -> None:
