@@ -70,11 +70,17 @@ def translated(info: ConnectionInfo, unavailable: type[Retryable]) -> Iterator[N
         yield
     except (psycopg.OperationalError, *_CLOSED_TO_US) as exc:
         place = f"connection {info.conn_id}, {info.host or 'local socket'}:{info.port or 5432}"
-        raise unavailable(f"{' '.join((unavailable.__doc__ or '').split())} ({place}): {exc}", conn_id=info.conn_id) from exc
+        raise unavailable(
+            f"{_in_one_line(unavailable.__doc__).rstrip('.')} ({place}): {_in_one_line(exc)}", conn_id=info.conn_id
+        ) from exc
     except _OUTDATED as exc:
         raise SchemaOutdated(
             f"{exc.diag.message_primary} (connection {info.conn_id}): run `sluice db upgrade`", conn_id=info.conn_id
         ) from exc
+
+
+def _in_one_line(said: object) -> str:
+    return " ".join(str(said).split())
 
 
 class Transactions(Protocol):
