@@ -14,7 +14,7 @@ from sluice.cli.backfill.spans import spell_runs, spell_span
 from sluice.cli.exits import ExitCode
 from sluice.cli.output import printable, table
 from sluice.model.backfill import AT_WORK, UNSETTLED, Act, DagRunSeen, Reprocess, Span, Standing, covers
-from sluice.model.lifecycle import FINAL_RUN_STATUSES
+from sluice.model.lifecycle import FINAL_RUN_STATUSES, RunStatus
 from sluice.model.run import SYNC_MODES, Mode, Run, RunRequest, Window
 from sluice.model.trigger_form import form_of
 from sluice.ports import Services
@@ -50,9 +50,12 @@ class Asked:
         """Return how things stand with each span, by the runs in our state and, where given, the DagRuns in Airflow."""
         modes = [Mode.REPLAY] if self.request.mode is Mode.REPLAY else list(SYNC_MODES)
         wanted, newest = frozenset(self.request.shards), dict[Window, Run]()
-        for run in services.runs.asked_within(self.request.sync, self.whole, modes):
+        runs = services.runs.asked_within(self.request.sync, self.whole, modes)
+        reviewed = {run.id: run for run in runs if run.status is RunStatus.WAITING and not run.is_following}
+        for run in runs:
             if run.window is not None and covers(frozenset(run.shards), wanted):
-                newest.setdefault(run.window, run)
+                # One that follows a run that waits for a person waits for that person.
+                newest.setdefault(run.window, reviewed.get(run.worked_by, run))
         return [self._span(window, newest.get(window), dag_runs) for window in self.windows]
 
     def _span(self, window: Window, run: Run | None, dag_runs: Iterable[DagRunSeen]) -> Span:

@@ -114,6 +114,19 @@ def test_what_state_and_airflow_have_of_each_span() -> None:
     ]
 
 
+def test_who_follows_a_run_that_waits_for_a_person_waits_for_that_person() -> None:
+    """What is asked twice at once is left to whoever decides; while the first is at work it is followed."""
+    services = Workshop().services
+    for name in ("first", "second"):
+        services.runs.open(a_run(name, window=day(0)), POLICY)
+    entered = services.runs.enter(RunId("first"), Step.REVIEW, MINUTE)
+    assert [asked().look(services)[0].act(Reprocess.NONE), services.runs.get(RunId("second")).follows] == ["follow", "first"]
+    services.runs.end(entered, RunEvent.PARK)
+    span = asked().look(services)[0]
+    assert (span.run and span.run.id, span.standing, span.act(Reprocess.NONE)) == ("first", "waiting", "leave")
+    assert exit_code_of_spans([span]) is ExitCode.WAITING
+
+
 def test_a_plan_as_it_is_told() -> None:
     """Span by span, with what there is, why it failed, and what is done; programs get the same."""
     services = Workshop().services
