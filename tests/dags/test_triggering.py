@@ -58,6 +58,16 @@ def test_a_backfill_s_form_is_checked_as_well(airflow_session: DrivenAirflow) ->
     assert (answer.status_code, "only a redrive does" in answer.text) == (400, True)
 
 
+def test_strangers_hear_nothing_of_it(airflow_session: DrivenAirflow) -> None:
+    """Whoever is not logged in learns neither which syncs there are nor what their forms hold."""
+    form = {"logical_date": None, "conf": {"modus": "full"}}
+    for dag_id in (DAG, "sluice_atlantis"):
+        answer = airflow_session.client.post(
+            f"/api/v2/dags/{dag_id}/dagRuns", json=form, headers={"Authorization": "Bearer none"}
+        )
+        assert (answer.status_code, "modus" in answer.text) in [(401, False), (403, False)]
+
+
 def test_dags_of_others_are_none_of_ours(airflow_session: DrivenAirflow) -> None:
     """A DAG that is called like a sync's has params of its own; and what is no form is for Airflow to refuse."""
     assert asked(airflow_session, "sluice_of_others", {"modus": "full"})[0] == 200

@@ -7,7 +7,9 @@ param: that is done here, for whoever asks over Airflow's API, its UI included. 
 import json
 import re
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any, Final
+from urllib.parse import quote
 
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
@@ -19,6 +21,8 @@ from sluice.model.airflow_names import sync_of
 
 _TRIGGER: Final = re.compile(r"/api/v2/dags/(?P<dag>[^/]+)/dagRuns/?$|/execution/dag-runs/(?P<triggered>[^/]+)/[^/]+$")
 _BACKFILL: Final = re.compile(r"/api/v2/backfills(/dry_run)?/?$")
+_STRANGERS: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+"""What Airflow answers who is not logged in, or may not see the DAG."""
 _MOST_BYTES: Final = 1_000_000
 """No form is larger: what is, is for Airflow to judge."""
 
@@ -39,7 +43,9 @@ class TriggerCheck:
             return
         messages, body = await _read(receive)
         dag_id, form = _asked(trigger, body)
-        if form and dag_id is not None and (refusal := await run_in_threadpool(self._refusal, dag_id, form)) is not None:
+        refusal = await run_in_threadpool(self._refusal, dag_id, form) if form and dag_id is not None else None
+        # Airflow has not asked yet who it is. Strangers hear of it what they hear of any DAG, there or not.
+        if refusal is not None and await self._answer_to(scope, _look_at(path, str(dag_id))) not in _STRANGERS:
             await _refused(refusal)(scope, receive, send)
             return
 
@@ -47,6 +53,22 @@ class TriggerCheck:
             return messages.pop(0) if messages else await receive()
 
         await self._app(scope, again, send)
+
+    async def _answer_to(self, scope: Scope, path: str) -> int:
+        """Return the status with which Airflow answers whoever sent a request when they look at something."""
+        statuses: list[int] = []
+        headers = [(name, value) for name, value in scope["headers"] if not name.startswith(b"content-")]
+        looking = {"method": "GET", "path": path, "raw_path": path.encode(), "query_string": b"", "headers": headers}
+
+        async def nothing() -> Message:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def heard(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                statuses.append(message["status"])
+
+        await self._app({**scope, **looking}, nothing, heard)
+        return statuses[0] if statuses else HTTPStatus.UNAUTHORIZED
 
     def _refusal(self, dag_id: str, form: dict[str, Any]) -> str | None:
         if not self._is_sync(dag_id):
@@ -56,6 +78,14 @@ class TriggerCheck:
         except UsageInvalid as error:
             return error.message
         return None
+
+
+def _look_at(path: str, dag_id: str) -> str:
+    """Return where the one who sends a form may look at its DAG: a person, or a task that triggers another DAG."""
+    mount, execution, _ = path.partition("/execution/dag-runs/")
+    if execution:
+        return f"{mount}{execution}{quote(dag_id, safe='')}/none/state"
+    return f"{path.partition('/api/v2/')[0]}/api/v2/dags/{quote(dag_id, safe='')}"
 
 
 async def _read(receive: Receive) -> tuple[list[Message], bytes]:

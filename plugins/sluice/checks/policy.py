@@ -46,7 +46,7 @@ def judge(
     """
     if run.mode is Mode.ROLLBACK:
         return Judgement(Verdict.NEEDS_HUMAN, (f"a person asks for publication {run.undoes} to be taken back",))
-    if blocks := (*_blocks(policy, figures, run.mode), *_unmet(policy, figures, profile), *expectations.blocks(quality)):
+    if blocks := (*_blocks(policy, figures, run), *_unmet(policy, figures, profile), *expectations.blocks(quality)):
         return Judgement(Verdict.BLOCKED, blocks)
     if reasons := (*_wishes(policy, figures, run), *_doubts(policy, figures, run), *_drifted(policy, figures, drifts)):
         return Judgement(Verdict.NEEDS_HUMAN, reasons)
@@ -75,10 +75,12 @@ def unanswered(policy: ReviewPolicy, at: datetime) -> Decision:
     return Decision(choice=choice, by="policy", via="policy", comment="nobody answered in time", at=at)
 
 
-def _blocks(policy: ReviewPolicy, figures: Figures, mode: Mode) -> tuple[str, ...]:
-    if figures.seen == 0 and mode is not Mode.REDRIVE and (mode is Mode.FULL or figures.live_before == 0):
-        return ("the supplier delivered nothing",)
-    if mode is Mode.FULL and figures.count(Outcome.REJECTED) >= figures.seen:
+def _blocks(policy: ReviewPolicy, figures: Figures, run: Run) -> tuple[str, ...]:
+    # A day may be quiet: of nothing within a window nothing follows, not even deletions.
+    if figures.seen == 0 and run.window is None and run.mode is not Mode.REDRIVE:
+        if run.mode is Mode.FULL or figures.live_before == 0:
+            return ("the supplier delivered nothing",)
+    elif run.mode is Mode.FULL and figures.seen and figures.count(Outcome.REJECTED) >= figures.seen:
         return (f"none of {figures.seen:,} objects could be taken in",)
     return _over(policy.block.deleted, "deleted", figures.count(Outcome.DELETED), figures.live_before, "block.deleted")
 

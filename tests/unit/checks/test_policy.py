@@ -74,6 +74,13 @@ def test_nothing_received_is_an_outage_and_never_a_deletion() -> None:
     assert verdict_of(ReviewPolicy(), figures(live=0, seen=0), Mode.INCREMENTAL) is Verdict.BLOCKED
 
 
+def test_a_quiet_span_is_no_outage() -> None:
+    """A backfill of a day on which nothing happened needs nobody; one of bad objects alone does."""
+    assert judge(ReviewPolicy(), figures(seen=0), a_run(window=MAY)).verdict is Verdict.AUTO_APPROVED
+    assert judge(ReviewPolicy(), figures(live=0, seen=0), a_run(window=MAY)).verdict is Verdict.AUTO_APPROVED
+    assert judge(ReviewPolicy(), figures(seen=1, rejected=1), a_run(window=MAY)).verdict is Verdict.BLOCKED
+
+
 def test_a_quiet_day_of_bad_objects_is_looked_at() -> None:
     """An incremental run that brought nothing but rejects is no outage, but somebody has to know."""
     assert verdict_of(ReviewPolicy(), figures(seen=1, rejected=1), Mode.INCREMENTAL) is Verdict.NEEDS_HUMAN
