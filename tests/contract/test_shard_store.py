@@ -157,7 +157,7 @@ def test_success_keeps_the_mark_and_is_final(stores: Stores) -> None:
     done = stores.shards.succeed(fetched.model_copy(update={"high_mark": "42"}))
     assert (done.status, done.high_mark) == (ShardStatus.SUCCEEDED, "42")
     assert stores.shards.claim(RUN, PARIS) == done
-    with pytest.raises(IllegalTransition, match="allowed: redo, restart"):
+    with pytest.raises(IllegalTransition, match="allowed: redo, reset, restart"):
         stores.shards.succeed(fetched)
 
 

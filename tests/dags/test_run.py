@@ -168,16 +168,6 @@ def test_all_shards_fail(airflow: DrivenAirflow, supplier: Supplier) -> None:
         assert run_of(state, run).status is RunStatus.FAILED
 
 
-@pytest.mark.parametrize("form", [{"window_start": "2026-01-01T00:00:00Z"}, {"again": True}])
-def test_a_form_that_makes_no_sense_is_refused(airflow: DrivenAirflow, supplier: Supplier, form: dict[str, Any]) -> None:
-    """What Airflow lets pass, admission refuses, before anybody is asked for anything."""
-    run = airflow.trigger(DAG, **form)
-    states = airflow.drive(DAG, run)
-    assert (states["admit"], states["settle"], states[""]) == ("failed", "failed", "failed")
-    assert {states[task] for task in ("shard", "review", "gate", "publish")} == {"upstream_failed"}
-    assert supplier.requests() == []
-
-
 @contextmanager
 def services() -> Iterator[Services]:
     """Yield the services, as a task has them."""

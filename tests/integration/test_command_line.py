@@ -67,7 +67,9 @@ def test_a_run_and_all_that_can_be_asked_about_it(sluice: CommandLineHere, datab
     run = done["run"]["id"]
     assert [listed["id"] for listed in sluice.ask("runs")["runs"]] == [run]
     assert sluice.ask("runs", "--status", "failed")["runs"] == []
-    assert sluice.ask("show", run) == {key: done[key] for key in ("run", "shards", "review", "publication", "calls")}
+    told = sluice.ask("show", run)
+    assert [(act["act"], act["by"]["name"]) for act in told.pop("acts")] == [("decide-review", "policy")]
+    assert told == {key: done[key] for key in ("run", "shards", "review", "publication", "calls")}
     told = sluice.ask("ledger", "hotels", "node/251055437")
     assert told["object"]["state"] == "live"
     assert [event["outcome"] for event in told["events"]] == ["created"]

@@ -165,8 +165,8 @@ def test_what_has_expired_is_said_to_be_gone_and_the_rest_is_told(places: Places
     expired_on = f"{review.diff.expires_at:%Y-%m-%d}"
     third, second, first = told.traces
     assert (third.raw, second.raw, first.raw, first.values) == (None, None, None, None)
-    assert (third.gone, second.gone) == ((raw := (f"its raw bytes: expired on {expired_on}",)), raw)
-    assert f"its row: expired on {expired_on}" in first.gone
+    assert third.gone == (f"its raw bytes: expired on {expired_on}",)
+    assert second.gone == first.gone == (f"the diff, which leads to its row and its raw bytes: expired on {expired_on}",)
     assert [origin.value for origin in told.former("rooms")] == ["3", "2"]
     assert [origin.is_certain for origin in told.former("rooms")] == [True, False]
 

@@ -34,7 +34,7 @@ def links(page: Any, part: str) -> list[str]:
 def test_an_object_from_its_value_to_its_bytes_and_back_again(places: Places) -> None:
     """Each value leads to the publication and the bytes that brought it; an undo, asked for in the pages, is told as well."""
     places.bring(FIRST, BAD, by="ada", comment="<i>first</i>")
-    second = FIRST.replace("9", "4")
+    second = FIRST.replace('"rooms":9', '"rooms":4')
     places.bring(second, BAD, mode=Mode.FULL)
     ann = Visitor(places, reads={DAG}, changes={DAG})
     page = ann.get("objects", dag=DAG, key=KEY)

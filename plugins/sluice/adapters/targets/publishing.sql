@@ -35,7 +35,7 @@ create temporary table moved (
 -- name: index_approved
 -- Finds single objects and the rows of one artifact, and lets the planner know how many there are. A key that is made at once
 -- costs less than one kept up.
-alter table approved add primary key (key);
+create unique index on approved (key);
 create index on approved (shard, seq);
 analyze approved (key, outcome, shard, seq)
 
