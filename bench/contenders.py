@@ -21,6 +21,7 @@ from sluice.ports import ConnectionInfo
 HERE: Final = Path(__file__).parent
 LOCKS: Final = HERE / "contenders"
 SLUICE: Final = "Sluice"
+FLOOR: Final = "the floor, by hand"
 
 _KINDS: Final = {
     "id": "text",
@@ -126,7 +127,7 @@ def installed(home: Path, lock: str) -> Path:
 def contenders(home: Path) -> list[Contender]:
     """Return all of them; those that are not Sluice are installed below `home`."""
     dlt = [_dlt(home, name, way) for name, way in (("dlt", "default"), ("dlt, tuned", "tuned"), ("dlt, fed Arrow", "arrow"))]
-    by_hand = [_by_hand(home, "COPY, by hand", "with_copy.py"), _by_hand(home, "the floor, by hand", "with_skipping.py")]
+    by_hand = [_by_hand(home, "COPY, by hand", "with_copy.py"), _by_hand(home, FLOOR, "with_skipping.py")]
     return [_sluice(), *dlt, _sling(home), _ingestr(home), *by_hand]
 
 

@@ -23,7 +23,7 @@ from statistics import median
 from typing import Any, Final
 
 import psycopg
-from contenders import SLUICE, Contender, Place, contenders, environment, installed
+from contenders import FLOOR, SLUICE, Contender, Place, contenders, environment, installed
 from costs import Cost, Failed, Meter
 from hotels import STATES, Hotels
 
@@ -33,8 +33,10 @@ from sluice.cli.local.s3 import S3Server
 PROJECT: Final = Path(__file__).parents[1]
 HOME: Final = PROJECT / ".bench"
 SCENARIOS: Final = {"first": "first load", "second": "second sync: 1% changed, 0.1% new, 0.1% gone"}
-BARS: Final = (("first", "dlt", 5.5), ("first", "dlt, tuned", 3.9), ("second", "dlt", 20.0))
-"""How many times as fast Sluice has to be."""
+BARS: Final = (("first", "dlt", 2.5), ("second", "dlt", 5.0))
+"""How many times as fast Sluice has to be: docs/adr/020."""
+FLOORS: Final = (("first", FLOOR, 2.0), ("second", FLOOR, 3.5))
+"""How many times as much as the least that can be done Sluice may take."""
 FEWEST_WAL: Final = 50
 """Bytes of write-ahead log a record that a second sync may write."""
 _HEADS: Final = ("µs a record", "client", "Postgres", "wall s", "MB RSS", "MB PSS", "WAL B")
@@ -174,6 +176,11 @@ def _hold(costs: Costs, hotels: Hotels) -> bool:
             ratio = _middle(costs[name, state]).cpu / _middle(costs[SLUICE, state]).cpu
             all_hold &= ratio >= times
             print(f"{SCENARIOS[state]}: {ratio:.1f} times as fast as {name}; at least {times} {_verdict(ratio >= times)}")
+    for state, name, times in FLOORS:
+        if (SLUICE, state) in costs and (name, state) in costs:
+            ratio = _middle(costs[SLUICE, state]).cpu / _middle(costs[name, state]).cpu
+            all_hold &= ratio <= times
+            print(f"{SCENARIOS[state]}: {ratio:.1f} times as much as {name}; at most {times} {_verdict(ratio <= times)}")
     if (SLUICE, "second") in costs:
         wal = _middle(costs[SLUICE, "second"]).wal / hotels.facts("second").hotels
         all_hold &= wal < FEWEST_WAL
