@@ -122,11 +122,15 @@ class S3Server:
         )
 
     def _refusal(self, client: Any) -> str | None:
-        """Return why the bucket cannot be written to yet, None once it can."""
+        """Return why the bucket cannot be written to and read yet, None once it can.
+
+        For some seconds only reading may work. What is empty needs no volume, and would not tell that volumes are there.
+        """
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:
-            client.put_object(Bucket=self._bucket, Key=PROBE, Body=b"")  # for some seconds only reading may work
+            client.put_object(Bucket=self._bucket, Key=PROBE, Body=b"here")
+            client.get_object(Bucket=self._bucket, Key=PROBE)["Body"].read()
             client.delete_object(Bucket=self._bucket, Key=PROBE)
         except client.exceptions.NoSuchBucket as error:
             return self._bucket_refusal() or str(error)
