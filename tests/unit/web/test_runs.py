@@ -181,3 +181,12 @@ def test_a_run_of_another_s_dag_has_no_page(visitor: Visitor) -> None:
     answer = visitor.client().get("/dags/etl/dagRuns/manual")
     assert answer.status_code == 404
     assert "etl is no DAG of Sluice" in answer.text
+
+
+def test_what_has_succeeded_is_offered_no_acts(visitor: Visitor) -> None:
+    """Nothing changes such a run any more: a button would only lead to a refusal."""
+    run = a_run("run-done", status=RunStatus.SUCCEEDED)
+    visitor.workshop.memory.runs[run.id] = run
+    assert "By hand" not in visitor.get("runs/run-done").text
+    visitor.workshop.memory.runs[run.id] = run.model_copy(update={"status": RunStatus.FAILED})
+    assert "By hand" in visitor.get("runs/run-done").text
