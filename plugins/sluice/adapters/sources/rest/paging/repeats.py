@@ -1,8 +1,10 @@
 """Pages in the order in which they come in; whether they come no further, though each has a new cursor, out."""
 
+from collections.abc import Sequence
 from typing import Final
 
-from sluice.adapters.sources.rest.paging.page_numbers import digest_of
+from msgspec import Raw
+
 from sluice.adapters.sources.rest.reading import Reading
 
 _MOST_REPEATS: Final = 2
@@ -18,12 +20,12 @@ class Repeats:
 
     def __init__(self) -> None:
         """Know no page yet."""
-        self._digest = ""
+        self._records: Sequence[Raw] = ()
         self._times = 0
 
     def are_endless(self, reading: Reading) -> bool:
         """Note a page; return whether it has come too often in a row."""
-        digest = digest_of(reading) if reading.records else ""
-        self._times = self._times + 1 if digest and digest == self._digest else 0
-        self._digest = digest
+        is_again = bool(reading.records) and reading.records == self._records
+        self._times = self._times + 1 if is_again else 0
+        self._records = reading.records
         return self._times > _MOST_REPEATS
