@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import groupby
 from typing import Final
 
 from msgspec import Raw
@@ -156,7 +157,7 @@ class Mapper:
             (held := known.get(record.head.key)) is not None and held.raw_hash == record.head.raw_hash for record in records
         ]
         unknown = [record for record, is_known in zip(records, are_known, strict=True) if not is_known]
-        lost = {id(record) for record in unknown if record.head.index in chunk.pages[record.head.frame].damaged}
+        lost = _lost(chunk, unknown)
         read = self._read([record for record in unknown if not (record.is_gone or record.made or id(record) in lost)])
         for record, is_known in zip(records, are_known, strict=True):
             head = record.head
@@ -185,6 +186,16 @@ class Mapper:
         if self._making is not None:
             return iter(self._making(records))
         return outcomes(self._reader, [(record.raw, record.is_dubious) for record in records])
+
+
+def _lost(chunk: _Chunk, records: Sequence[Identified]) -> set[int]:
+    """Return the ids of the records that are damaged. What has been made rows of has been looked at."""
+    unseen = [record for record in records if not record.made]
+    lost: set[int] = set()
+    for frame, of_page in groupby(unseen, lambda record: record.head.frame):
+        found = {record.head.index: id(record) for record in of_page}
+        lost.update(found[index] for index in chunk.pages[frame].damaged_among(list(found)) if index in found)
+    return lost
 
 
 def _reject(key: ObjectKey | None, address: RawAddress, problems: Sequence[Problem], raw: Raw) -> Reject:

@@ -33,9 +33,14 @@ class RecordPage:
     @cached_property
     def damaged(self) -> frozenset[int]:
         """Not JSON, or not UTF-8: to be rejected. It takes a look at every byte."""
-        if is_utf8(self.body):
+        return self.damaged_among(range(len(self.records)))
+
+    def damaged_among(self, places: Sequence[int]) -> frozenset[int]:
+        """Return which of some records are damaged, with a look at the texts of no others."""
+        texts = self.body if len(places) == len(self.records) else b"\n".join([self.records[place] for place in places])
+        if texts and is_utf8(texts):
             return self.malformed
-        return self.malformed | _places(self.records, lambda record: not is_utf8(record))
+        return self.malformed.union(place for place in places if not is_utf8(bytes(self.records[place])))
 
 
 class PageSplitter:
