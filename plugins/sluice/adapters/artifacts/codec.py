@@ -37,7 +37,7 @@ class ZstdChunkCodec:
 
     def pack(self, pages: Sequence[bytes], level: int) -> bytes:
         """Return one artifact that holds the pages; `level` is zstd's."""
-        compressor = zstandard.ZstdCompressor(level=level, write_checksum=True, write_content_size=True)
+        compressor = zstandard.ZstdCompressor(level=level, write_content_size=True)
         frames: list[bytes] = []
         index: list[_Frame] = []
         offset = 0
