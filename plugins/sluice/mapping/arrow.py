@@ -1,11 +1,15 @@
-"""Arrow comes in; it goes out without pandas, until somebody else loads that.
+"""Arrow comes in; it goes out without pandas, until somebody else loads that, and without memory of its own.
 
 Before it makes its first array, Arrow loads pandas, to know a series when it sees one; and again where it has to find out what
 type a value has. That takes as long as to map ten thousand objects, and 60 MB; and none of Sluice's own values is a series. So
 Arrow is asked for an array as this module is loaded, and told that there is no pandas; whoever makes an array or a scalar names
 its type. Code that is not ours loads pandas as ever, before or after: Arrow knows a series from then on.
+
+Arrow's own way to set memory aside keeps what was freed from Python, and Python's from Arrow: some 30 MB of a worker. Both take
+it from the system, unless `ARROW_DEFAULT_MEMORY_POOL` says otherwise.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -92,4 +96,10 @@ def _leave_out_pandas() -> None:
     watch.refuse()
 
 
+def _share_memory() -> None:
+    if "ARROW_DEFAULT_MEMORY_POOL" not in os.environ:
+        pa.set_memory_pool(pa.system_memory_pool())
+
+
 _leave_out_pandas()
+_share_memory()

@@ -1,4 +1,4 @@
-"""Whether Arrow knows pandas: not before somebody else loads it, and then as ever."""
+"""What Arrow brings along: pandas not before somebody else loads it, and then as ever; and no memory of its own."""
 
 import subprocess
 import sys
@@ -41,6 +41,14 @@ assert sys.modules["pandas"].__version__ == "3"
 """
 
 
+_SHARED = 'assert pa.default_memory_pool().backend_name == "system"'
+_OF_ITS_OWN = """
+import os
+os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "mimalloc"
+"""
+_AS_ASKED = 'assert pa.default_memory_pool().backend_name == "mimalloc"'
+
+
 def _succeeds(*parts: str, path: Path | None = None) -> None:
     first = [] if path is None else ["import sys", f"sys.path.insert(0, {str(path)!r})"]
     done = subprocess.run([sys.executable, "-c", "\n".join([*first, *parts])], check=False, capture_output=True, text=True)
@@ -66,3 +74,9 @@ def test_whoever_loads_pandas_finds_what_is_there(tmp_path: Path, pandas: str, p
     """What they get, and what they hear, is as if Sluice were not there; and Sluice minds nothing of it."""
     (tmp_path / "pandas.py").write_text(pandas)
     _succeeds(_WITHOUT, _NONE, *parts, path=tmp_path)
+
+
+@pytest.mark.parametrize("parts", [(_WITHOUT, _SHARED), (_OF_ITS_OWN, _WITHOUT, _AS_ASKED)], ids=["shared", "asked for"])
+def test_memory_is_taken_where_python_takes_it_unless_somebody_wants_it_otherwise(parts: tuple[str, ...]) -> None:
+    """What was freed by one is used by the other."""
+    _succeeds(*parts)

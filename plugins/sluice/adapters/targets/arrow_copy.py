@@ -1,7 +1,6 @@
 """Arrow tables through Postgres' COPY: in as its own text format, out as CSV that tells null from the empty string."""
 
-import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, BinaryIO, Final
 
 import psycopg
@@ -31,7 +30,7 @@ _BLOCK_BYTES: Final = 8_000_000
 def read_parquet(data: bytes, columns: Sequence[str] | None = None) -> pa.Table:
     """Return what a Parquet artifact holds, of these columns those that it has; raise `ArtifactCorrupt` if it is none."""
     with readable():
-        return pq.ParquetFile(pa.BufferReader(data)).read(columns)
+        return pq.ParquetFile(pa.BufferReader(data)).read(columns, use_threads=False)
 
 
 def hex_column(hashes: pa.ChunkedArray) -> pa.Array:
@@ -68,7 +67,7 @@ def copy_parquet_in(cursor: psycopg.Cursor[Any], table: sql.Identifier, file: Bi
     with readable():
         parquet = pq.ParquetFile(file)
         names = [name.removeprefix("_") for name in parquet.schema_arrow.names]
-        _copy(cursor, table, names, parquet.iter_batches(_BATCH_ROWS))
+        _copy(cursor, table, names, parquet.iter_batches(_BATCH_ROWS, use_threads=False))
 
 
 def _copy(
@@ -118,36 +117,35 @@ def copy_to_parquet(
 
     The same rows always give the same bytes. Of what is not Parquet yet, some megabytes are in memory at a time.
     """
-    number = 0
+    number, block = 0, bytearray()
     with (
         # Most of it is keys, hashes and rows, of which none comes twice.
         pq.ParquetWriter(file, pa.schema(list(types.items())), compression="zstd", use_dictionary=False) as writer,
         cursor.copy(sql.SQL("copy ({}) to stdout (format csv)").format(query)) as copy,
     ):
-        for data in _blocks(copy):
-            rows = _read_csv(data, types)
-            writer.write_table(rows)
-            number += rows.num_rows
+        for line in copy:  # the server sends one row after the other
+            block += line
+            if len(block) >= _BLOCK_BYTES:
+                number += _write(writer, block, types)
+                block = bytearray()
+        if block:
+            number += _write(writer, block, types)
     return number
 
 
-def _blocks(lines: Iterable[bytes | bytearray | memoryview]) -> Iterator[bytes]:
-    """Yield whole rows, some megabytes at a time; the server sends one row after the other."""
-    block = bytearray()
-    for line in lines:
-        block += line
-        if len(block) >= _BLOCK_BYTES:
-            yield bytes(block)
-            block.clear()
-    if block:
-        yield bytes(block)
+def _write(writer: pq.ParquetWriter, block: bytearray, types: Mapping[str, pa.DataType]) -> int:
+    """Write whole rows, and return how many; nothing of them is left in memory."""
+    rows = _read_csv(block, types)
+    writer.write_table(rows)
+    return int(rows.num_rows)
 
 
-def _read_csv(data: bytes, types: Mapping[str, pa.DataType]) -> pa.Table:
+def _read_csv(data: bytearray, types: Mapping[str, pa.DataType]) -> pa.Table:
     return pa_csv.read_csv(
-        io.BytesIO(data),
-        # A row has to fit into a block, however long it is.
-        read_options=pa_csv.ReadOptions(column_names=list(types), block_size=len(data) + 1),
+        # What is read through Python's own files is copied first.
+        pa.BufferReader(pa.py_buffer(data)),
+        # A row has to fit into a block, however long it is; and of one block, many threads take more memory than time.
+        read_options=pa_csv.ReadOptions(column_names=list(types), block_size=len(data) + 1, use_threads=False),
         parse_options=pa_csv.ParseOptions(newlines_in_values=True),
         convert_options=pa_csv.ConvertOptions(
             column_types=dict(types), null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
