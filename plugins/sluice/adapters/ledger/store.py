@@ -51,7 +51,7 @@ class PostgresLedger:
         # Keys as one document and rows as tuples, in binary: a chunk asks for more than ten thousand.
         facts = {"sync": sync, "transformer_version": transformer_version, "keys": msgspec.json.encode(keys).decode()}
         with self._database.transaction() as connection, connection.cursor(binary=True, row_factory=tuple_row) as cursor:
-            found = cursor.execute(_SQL["remembered"], facts)
+            found = cursor.execute(_SQL["remembered"], facts).fetchall()
             return {key: Remembered(raw, row, version) for key, raw, row, version in found}
 
     def object(self, sync: str, key: ObjectKey) -> LedgerObject | None:
