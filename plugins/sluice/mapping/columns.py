@@ -16,6 +16,7 @@ from sluice.mapping.arrow import tells_of_bytes
 from sluice.mapping.exact import ExactType
 from sluice.model import rows
 from sluice.model.base import ObjectKey
+from sluice.model.ledger import Remembered
 from sluice.model.rows import Postdated
 from sluice.model.spec import SyncSpec
 from sluice.ports import TeamFunction
@@ -139,8 +140,9 @@ class RowsFile:
         self._heads.append((head.key, head.version, head.raw_hash, row.hash, True, False, head.frame, head.index))
         self._places.append(row.place)
 
-    def add_unmapped(self, head: Head, version: int | None, row: bytes) -> None:
+    def add_unmapped(self, head: Head, held: Remembered) -> None:
         """Take in an object that the ledger holds already, with the version and the hash that the ledger has of its row."""
+        _, row, version = held
         self._heads.append((head.key, version, head.raw_hash, row, False, False, head.frame, head.index))
         self._places.append(None)
 

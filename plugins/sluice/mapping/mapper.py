@@ -153,22 +153,22 @@ class Mapper:
         """Make of each record what it is, by what `remember` knows of its object: a row, a tombstone, or a reject."""
         known = remember(list(dict.fromkeys(record.head.key for record in records)))
         self._are_new = not known
-        are_known = [
-            (held := known.get(record.head.key)) is not None and held.raw_hash == record.head.raw_hash for record in records
+        as_held = [
+            held if (held := known.get(record.head.key)) is not None and held.raw_hash == record.head.raw_hash else None
+            for record in records
         ]
-        unknown = [record for record, is_known in zip(records, are_known, strict=True) if not is_known]
+        unknown = [record for record, held in zip(records, as_held, strict=True) if held is None]
         lost = _lost(chunk, unknown)
         read = self._read([record for record in unknown if not (record.is_gone or record.made or id(record) in lost)])
-        for record, is_known in zip(records, are_known, strict=True):
+        for record, held in zip(records, as_held, strict=True):
             head = record.head
             if id(record) in lost:
                 self._lose(chunk, record.raw, head.frame, head.index)
                 continue
             if record.is_gone:
                 chunk.file.add_tombstone(head)
-            elif is_known:
-                _, row, version = known[head.key]
-                chunk.file.add_unmapped(head, version, row)
+            elif held is not None:
+                chunk.file.add_unmapped(head, held)
             elif record.made:
                 chunk.file.add(head, record.made)
             else:
