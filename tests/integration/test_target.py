@@ -208,6 +208,19 @@ def test_rows_left_out_for_a_ledger_that_forgot_are_asked_for(shop: Shop) -> Non
         assert diffing.compare(scope) == []
 
 
+def test_what_a_row_has_outdone_counts_again_without_it(shop: Shop) -> None:
+    """An older version of an object is what counts of it, once the chunk of the newer one is taken back."""
+    with shop.target.diffing() as diffing:
+        diffing.stage(SHARD, 4, rows_artifact([("a", 2, "newer")]))
+        diffing.stage(SHARD, 5, rows_artifact([("a", 1, "older"), ("b", 1, "B")]))
+        scope = DiffScope(complete=False, transformer_version=1)
+        diffing.compare(scope)
+        assert diffing.counts().seen == 2
+        diffing.unstage(SHARD, 4)
+        diffing.compare(scope)
+        assert diffing.counts().seen == 2
+
+
 def test_before_images_hold_what_is_overwritten(shop: Shop) -> None:
     """The undo artifact has the target's and the ledger's rows as they were."""
     shop.bring([("a", 1, "A"), ("b", 1, "B")], token=1)

@@ -99,7 +99,12 @@ class PostgresDiffing:
 
     def compare(self, scope: DiffScope) -> list[tuple[ShardKey, int]]:
         """Compare what is staged with the ledger; return the artifacts that lack a row the diff needs."""
-        facts = {"sync": self._sync, "transformer_version": scope.transformer_version, "deletes": scope.deletes}
+        facts = {
+            "sync": self._sync,
+            "transformer_version": scope.transformer_version,
+            "deletes": scope.deletes,
+            "complete": scope.complete,
+        }
         self._counts, self._has_versions = None, bool(scope.versions)
         if self._leaves_out:
             self._cursor.execute(_SQL["drop_left_out"])
@@ -107,13 +112,14 @@ class PostgresDiffing:
         self._cursor.executemany(
             _SQL["note_version"], [{"shard": shard, "version": version} for shard, version in scope.versions.items()]
         )
-        self._cursor.execute(_SQL["compare_delivered"], facts)
+        self._cursor.execute(_SQL["mark_outdone"])
+        self._cursor.execute(_SQL["compare"], facts)
+        self._cursor.execute(_SQL["count_unchanged"], facts)
+        self._cursor.execute(_SQL["drop_rejected"])
         if scope.newer:
             self._cursor.execute(_SQL["mark_outrun"], {"sync": self._sync, "newer": list(scope.newer)})
         self._cursor.execute(_SQL["mark_told"], facts)
         self._cursor.execute(_SQL["compare_rejected"], facts)
-        if scope.complete:
-            self._cursor.execute(_SQL["compare_absent"], facts)
         return [(row["shard"], row["seq"]) for row in self._cursor.execute(_SQL["unmapped"])]
 
     def counts(self) -> DiffCounts:

@@ -9,7 +9,8 @@ create temporary table staged (
     raw_hash bytea not null,
     row_hash bytea not null,
     mapped boolean not null,
-    deleted boolean not null
+    deleted boolean not null,
+    outdone boolean not null default false
 ) on commit drop;
 create temporary table rejected (key text collate "C" not null, transformer_version integer) on commit drop;
 create temporary table left_out (key text collate "C" primary key) on commit drop;
@@ -51,31 +52,50 @@ insert into left_out (key) select unnest(%(keys)s::text[]) on conflict do nothin
 delete from staged using left_out where left_out.key = staged.key
 
 -- name: unstage
--- Forgets the rows of one artifact.
-delete from staged where shard = %(shard)s and seq = %(seq)s
+-- Forgets the rows of one artifact; what they have outdone counts again.
+with forgotten as (delete from staged where shard = %(shard)s and seq = %(seq)s)
+update staged set outdone = false where outdone and (shard, seq) <> (%(shard)s, %(seq)s)
 
 -- name: clear_comparison
 -- Forgets the last comparison, and lets the planner know how much is staged.
 truncate compared, unchanged;
 truncate made_by;
-analyze staged (key);
+analyze staged (key, outdone);
 analyze rejected (key)
 
 -- name: note_version
 -- Notes a shard that another version of the transformation has made than most of its run.
 insert into made_by (shard, transformer_version) values (%(shard)s, %(version)s)
 
--- name: compare_delivered
--- Of each delivered object the highest version counts, ties go to the later page; older than the ledger's is stale. Who is said
--- to be gone is deleted, or counted alone where deletions are ignored; who was gone already, or was never here, is so as of the
--- newer version: what is older and comes later is stale then. Of what is unchanged, which is most of it on most days, nobody wants
--- to know more than how much there is.
-with latest as (
-    select distinct on (key) * from staged order by key, version desc nulls last, seq desc, position desc, shard
+-- name: mark_outdone
+-- Of each delivered object the highest version counts, ties go to the later page. Most come once: to find those that do not costs
+-- less than to sort all.
+update staged set outdone = true where ctid = any(array(
+    select id from (
+        select ctid as id,
+            row_number() over (partition by key order by version desc nulls last, seq desc, position desc, shard) as rank
+        from staged where key in (select key from staged group by key having count(*) > 1)
+    ) repeated
+    where rank > 1
+))
+
+-- name: compare
+-- Lays what is delivered beside what the ledger knows, in one pass. Older than the ledger's is stale. Who is said to be gone is
+-- deleted, or counted alone where deletions are ignored; who was gone already, or was never here, is so as of the newer version:
+-- what is older and comes later is stale then. What the target holds and nobody delivered is gone as well, where the run saw
+-- everything; elsewhere the planner sees by the last condition that it need not read the whole ledger. Of what is unchanged, which
+-- is most of it on most days, nobody wants to know more than how much there is.
+with delivered as (
+    select s.*, coalesce(m.transformer_version, %(transformer_version)s) as transformer_version
+    from staged s left join made_by m on m.shard = s.shard where not s.outdone
+), known as (
+    select * from sluice_ledger.object where sync = %(sync)s
 ), judged as (
     select
-        l.key,
+        coalesce(l.key, o.key) as key,
         case
+            when l.key is null and o.state = 'deleted' then 'unchanged'
+            when l.key is null then case when %(deletes)s then 'deleted' else 'vanished' end
             when o.key is null and not l.deleted then 'created'
             when o.key is null then case when %(deletes)s and l.version is not null then 'refreshed' else 'unchanged' end
             when l.version < o.source_version then 'stale'
@@ -83,22 +103,31 @@ with latest as (
             when l.deleted then case when %(deletes)s then 'deleted' else 'vanished' end
             when o.state = 'deleted' then 'reappeared'
             when l.row_hash <> o.row_hash then 'changed'
-            when l.raw_hash <> o.raw_hash or o.shard <> l.shard
-                or o.transformer_version <> coalesce(m.transformer_version, %(transformer_version)s) then 'refreshed'
+            when l.raw_hash <> o.raw_hash or o.shard <> l.shard or o.transformer_version <> l.transformer_version then 'refreshed'
             else 'unchanged'
         end as outcome,
-        l.shard, l.seq, l.position, l.version, l.raw_hash, l.row_hash, l.mapped,
+        coalesce(l.shard, o.shard) as shard, l.seq, l.position,
+        case when l.key is null then o.source_version else l.version end as version,
+        l.raw_hash, l.row_hash, coalesce(l.mapped, true) as mapped,
         o.state as old_state, o.row_hash as old_hash, o.raw_hash as old_raw_hash, o.source_version as old_version,
-        o.shard as old_shard,
-        coalesce(m.transformer_version, %(transformer_version)s) as transformer_version
-    from latest l
-    left join made_by m on m.shard = l.shard
-    left join sluice_ledger.object o on o.sync = %(sync)s and o.key = l.key
-), noted as (
-    insert into compared select * from judged where outcome <> 'unchanged'
+        o.shard as old_shard, l.transformer_version
+    from delivered l full join known o on o.key = l.key
+    where l.key is not null or %(complete)s
 )
+insert into compared select * from judged where outcome <> 'unchanged'
+
+-- name: count_unchanged
+-- What was delivered and is not listed is unchanged.
 insert into unchanged (shard, transformer_version, objects)
-select shard, transformer_version, count(*) from judged where outcome = 'unchanged' group by shard, transformer_version
+select d.shard, coalesce(m.transformer_version, %(transformer_version)s), d.objects - coalesce(c.objects, 0)
+from (select shard, count(*) as objects from staged where not outdone group by shard) d
+left join (select shard, count(*) as objects from compared where seq is not null group by shard) c on c.shard = d.shard
+left join made_by m on m.shard = d.shard
+where d.objects > coalesce(c.objects, 0)
+
+-- name: drop_rejected
+-- Who was delivered in a form that could not be taken in is not gone.
+delete from compared c using rejected r where r.key = c.key and c.seq is null
 
 -- name: mark_outrun
 -- What newer data has brought is not overwritten by older: a row of a run whose data is newer stays, unless the version says that
@@ -139,18 +168,6 @@ select r.key, 'rejected', true, o.state, o.row_hash, o.raw_hash, o.source_versio
 from (select key, max(transformer_version) as transformer_version from rejected group by key) r
 left join sluice_ledger.object o on o.sync = %(sync)s and o.key = r.key
 where not exists (select from staged s where s.key = r.key)
-
--- name: compare_absent
--- What the target holds and nobody delivered. Only asked where the run saw everything. Where deletions are ignored it has no
--- outcome, and is only counted.
-insert into compared (key, outcome, shard, mapped, version, old_state, old_hash, old_raw_hash, old_version, old_shard)
-select
-    o.key, case when %(deletes)s then 'deleted' else 'vanished' end, o.shard, true, o.source_version,
-    o.state, o.row_hash, o.raw_hash, o.source_version, o.shard
-from sluice_ledger.object o
-where o.sync = %(sync)s and o.state = 'live'
-    and not exists (select from staged s where s.key = o.key)
-    and not exists (select from rejected r where r.key = o.key)
 
 -- name: unmapped
 -- The artifacts that lack rows, because the ledger remembered their objects when they were made and no longer does.
