@@ -5,13 +5,14 @@ from typing import Any, BinaryIO, Final
 
 import psycopg
 import pyarrow as pa
+import pyarrow.compute as pc
 from psycopg import sql
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from sluice.adapters.ledger.store import publication_from_row, publication_of
 from sluice.adapters.queries import Queries
-from sluice.adapters.targets.arrow_copy import copy_in, copy_parquet_in, copy_to_parquet, joined, read_parquet
+from sluice.adapters.targets.arrow_copy import copy_in, copy_parquet_in, copy_to_parquet, read_parquet
 from sluice.adapters.targets.refusals import taking_rows
 from sluice.adapters.targets.rolling_back import PostgresRollingBack
 from sluice.adapters.targets.table import TargetTable
@@ -79,18 +80,22 @@ class PostgresPublishing:
             self._run("leave_deletions_out")
         if self._run("find_moved").rowcount:
             self._shrink()
+        self._run("create_wanted")
         return [(row["shard"], row["seq"]) for row in self._run("needed")]
 
     def load_rows(self, shard: ShardKey, seq: int, data: bytes) -> None:
         """Load the rows of one rows artifact that the diff asks for; raise `ApprovalVoid` if they are not as reviewed."""
-        wanted = self._run("wanted", shard=shard, seq=seq).fetchone() or {}
+        wanted = self._run("wanted", shard=shard, seq=seq).fetchone() or {"positions": [], "row_hashes": b""}
         names = [field.name for field in self._table.fields]
-        table, positions = read_parquet(data, [rows.KEY, rows.ROW_HASH, *names]), wanted.get("positions") or []
-        if positions and positions[-1] >= table.num_rows:
+        table = read_parquet(data, [rows.KEY, rows.ROW_HASH, *names])
+        positions = pa.array(wanted["positions"], pa.int32())
+        in_order = pc.sort_indices(positions)
+        positions = positions.take(in_order)
+        if len(positions) and positions[-1].as_py() >= table.num_rows:
             raise ApprovalVoid(f"the rows of shard {shard}, chunk {seq}, are not the ones that were reviewed")
         # All of a first load's rows are wanted, and need not be copied.
-        table = table if len(positions) == table.num_rows else table.take(pa.array(positions, pa.int32()))
-        _require_reviewed(table, wanted)
+        table = table if len(positions) == table.num_rows else table.take(positions)
+        _require_reviewed(table, _hashes(wanted["row_hashes"]).take(in_order))
         self._loaded += table.num_rows
         fields = {name: table[name] for name in names}
         if self._fills_directly:
@@ -204,12 +209,14 @@ class PostgresPublishing:
         return self._cursor.execute(_SQL[query], {"sync": self._sync, **facts})
 
 
-def _require_reviewed(table: pa.Table, wanted: DictRow) -> None:
-    """Raise `ApprovalVoid`, naming some, unless these are the rows with the keys and hashes that were reviewed."""
-    keys, reviewed = wanted.get("keys") or [], wanted.get("row_hashes") or b""
-    if table[rows.KEY].equals(pa.chunked_array([pa.array(keys, pa.string())])) and joined(table[rows.ROW_HASH]) == reviewed:
+def _hashes(joined: bytes) -> pa.Array:
+    """Return hashes that stand one behind the other."""
+    return pa.Array.from_buffers(pa.binary(rows.HASH_BYTES), len(joined) // rows.HASH_BYTES, [None, pa.py_buffer(joined)])
+
+
+def _require_reviewed(table: pa.Table, reviewed: pa.Array) -> None:
+    """Raise `ApprovalVoid`, naming some, unless the rows have the hashes that were reviewed. Their keys are part of them."""
+    if table[rows.ROW_HASH].equals(pa.chunked_array([reviewed])):
         return
-    each = [reviewed[start : start + rows.HASH_BYTES] for start in range(0, len(reviewed), rows.HASH_BYTES)]
-    found = zip(table[rows.KEY].to_pylist(), table[rows.ROW_HASH].to_pylist(), strict=True)
-    strangers = sorted(key for key, digest, row in zip(keys, each, found, strict=True) if (key, digest) != row)
-    raise ApprovalVoid(f"{ApprovalVoid.__doc__} First of them: {', '.join(strangers[:5])}")
+    strangers = table.filter(pc.not_equal(table[rows.ROW_HASH], reviewed))[rows.KEY].to_pylist()
+    raise ApprovalVoid(f"{ApprovalVoid.__doc__} First of them: {', '.join(sorted(strangers)[:5])}")

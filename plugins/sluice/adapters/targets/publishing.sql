@@ -33,10 +33,8 @@ create temporary table moved (
 ) on commit drop
 
 -- name: index_approved
--- Finds single objects and the rows of one artifact, and lets the planner know how many there are. A key that is made at once
--- costs less than one kept up.
+-- Finds single objects, and lets the planner know how many there are. A key that is made at once costs less than one kept up.
 create unique index on approved (key);
-create index on approved (shard, seq);
 analyze approved (key, outcome, shard, seq)
 
 -- name: create_incoming
@@ -97,18 +95,20 @@ where case
 end
 order by a.key
 
+-- name: create_wanted
+-- Where in which rows artifacts the approved rows stand and, one behind the other, their hashes. Approved is in the order of the
+-- keys: one pass over it costs less than to look up the rows of each artifact, or to sort them.
+create temporary table wanted on commit drop as
+select shard, seq, array_agg(position) as positions, string_agg(row_hash, '') as row_hashes
+from approved where outcome in ('created', 'changed', 'reappeared') group by shard, seq
+
 -- name: needed
 -- The rows artifacts that hold approved rows.
-select distinct shard, seq from approved where outcome in ('created', 'changed', 'reappeared') order by shard, seq
+select shard, seq from wanted order by shard, seq
 
 -- name: wanted
--- Where in one artifact the approved rows stand, with their keys and, one behind the other, their hashes.
-select
-    array_agg(position order by position) as positions,
-    array_agg(key order by position) as keys,
-    string_agg(row_hash, '' order by position) as row_hashes
-from approved
-where shard = %(shard)s and seq = %(seq)s and outcome in ('created', 'changed', 'reappeared')
+-- What is wanted of one of them.
+select positions, row_hashes from wanted where shard = %(shard)s and seq = %(seq)s
 
 -- name: outcomes
 -- The publication, counted.
