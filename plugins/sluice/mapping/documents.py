@@ -30,13 +30,18 @@ def canonical_document(text: bytes) -> bytes:
 
     For the sake of speed it does not look for NUL characters: see `refuse_nul`.
     """
-    if len(text) > 2 * _DEPTH and text.count(b"[") + text.count(b"{") > _DEPTH and _depth(text) > _DEPTH:
-        raise Violation(OUT_OF_RANGE, f"nested deeper than {_DEPTH} levels")
+    refuse_depth(text, _DEPTH)
     try:
         document = _DECODE(text)
     except msgspec.MsgspecError:
         document = _decode_with_care(text)
     return _ENCODE(document)
+
+
+def refuse_depth(text: bytes, most: int) -> None:
+    """Raise `Violation` if brackets of the JSON text nest deeper than so many levels."""
+    if len(text) > 2 * most and text.count(b"[") + text.count(b"{") > most and _depth(text) > most:
+        raise Violation(OUT_OF_RANGE, f"nested deeper than {most} levels")
 
 
 def refuse_nul(text: bytes) -> None:

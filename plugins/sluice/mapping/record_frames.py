@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from msgspec import Raw
 
+from sluice.mapping.documents import refuse_depth
 from sluice.mapping.frames import Labels, places_of, refuse_doubles, values_of
 from sluice.mapping.narrowing import Unusable
 from sluice.mapping.python_values import Written, is_nan, token
@@ -23,18 +24,30 @@ if TYPE_CHECKING:
 
 Record = Mapping[str, Any]
 
+_DEPTH: Final = 300
+"""Levels of a record that Python reads and writes wherever it stands in a program, and whatever its version: more than a json
+field may have, with some to spare for the way to it."""
 _INTEGER_DIGITS: Final = 4_300
 """Python reads no longer int from text."""
 _FAST: Final = msgspec.json.Decoder(dict[str, Any], float_hook=Written)
 
 
+def too_deep(raw: Raw) -> tuple[Problem, ...]:
+    """Return what is wrong with a record that has too many levels to be decoded; nothing with others."""
+    try:
+        refuse_depth(bytes(raw), _DEPTH)
+    except Violation as violation:
+        return (Problem(None, violation.error, violation.message),)
+    return ()
+
+
 def decoded(raw: Raw) -> Record:
-    """Return a record with all its values, exactly. It is known to be an object."""
+    """Return a record with all its values, exactly. It is known to be an object, and not to be too deep."""
     text = bytes(raw)
     if MINUS_ZERO.search(text) is None:
         try:
             return _FAST.decode(text)
-        except (msgspec.MsgspecError, RecursionError):
+        except msgspec.MsgspecError:
             pass
     found: Record = json.loads(text, parse_float=Written, parse_int=_integer)
     return found

@@ -15,7 +15,7 @@ from sluice.mapping.identity import Identified, Identity
 from sluice.mapping.narrowing import Narrowing, Places, Problems, readable
 from sluice.mapping.reader import Reader
 from sluice.mapping.reading import Outcome, outcomes
-from sluice.mapping.record_frames import decoded, frame_of, records_of
+from sluice.mapping.record_frames import decoded, frame_of, records_of, too_deep
 from sluice.mapping.rules import RowRules
 from sluice.mapping.violation import IDENTITY, Problem, shown
 from sluice.model.spec import SyncSpec
@@ -43,21 +43,24 @@ class _Before:
         self._check = _IdentityCheck(spec, identity)
 
     def __call__(self, records: Sequence[Identified]) -> list[Outcome]:
-        labels = _labels(records)
+        written: list[Raw | Problems] = [too_deep(record.raw) for record in records]
+        sound = [place for place, problems in enumerate(written) if not problems]
+        labels = _labels([records[place] for place in sound])
 
         def attempt(places: Places) -> list[Raw | Problems]:
             # Anew for each call: a function may change the lists and dictionaries themselves.
-            given = [decoded(records[place].raw) for place in places]
+            given = [decoded(records[sound[place]].raw) for place in places]
             named = [labels[place] for place in places]
             returned = self._narrowing.call(frame_of(given, named))
             with readable():
-                written = records_of(returned, given, named)
+                made = records_of(returned, given, named)
             return [
-                raw if isinstance(raw, tuple) else self._check.of_record(records[place], raw) or raw
-                for place, raw in zip(places, written, strict=True)
+                raw if isinstance(raw, tuple) else self._check.of_record(records[sound[place]], raw) or raw
+                for place, raw in zip(places, made, strict=True)
             ]
 
-        written = self._narrowing.outcomes(len(records), attempt)
+        for place, made in zip(sound, self._narrowing.outcomes(len(sound), attempt), strict=True):
+            written[place] = made
         read = outcomes(self._reader, [(raw, _NUL in bytes(raw)) for raw in written if not isinstance(raw, tuple)])
         return [raw if isinstance(raw, tuple) else next(read) for raw in written]
 

@@ -195,3 +195,12 @@ def test_an_object_that_does_not_come_back_is_named() -> None:
     """It is rejected, and not lost."""
     chunk = through(SPEC, lambda frame: frame[frame["value"] == 1], '{"id": "1", "value": 1}', '{"id": "2", "value": 2}')
     assert [(reject.key, reject.error) for reject in chunk.rejects] == [("2", "not-returned")]
+
+
+def test_a_record_too_deep_for_python_is_rejected_alone() -> None:
+    """Also where decoders are about to give up, which depends on the version of Python and on who calls them."""
+    depths = (299, 300, *range(900, 1000, 8), *range(1470, 1500, 8), *range(9960, 10_000, 8))
+    chunk = through(SPEC, lambda frame: frame, *(f'{{"id": "{n}", "more": {"[" * n}-0{"]" * n}}}' for n in depths))
+    assert [row["id"] for row in values_after(SPEC, chunk)] == ["299"]
+    (told,) = ((reject.error, reject.message) for reject in chunk.rejects if reject.key == "300")
+    assert (len(chunk.rejects), told) == (len(depths) - 1, ("out-of-range", "nested deeper than 300 levels"))
