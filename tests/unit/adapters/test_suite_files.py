@@ -105,7 +105,7 @@ expectations:
 
 def test_what_is_no_json_is_told(tmp_path: Path) -> None:
     """With the line on which it ends to be."""
-    assert read(tmp_path, '{"expectations": [\n{"type": 1,}]}', "json")[1] == [
+    assert read(tmp_path, '{"expectations": [\n{type: 1}]}', "json")[1] == [
         "include/expectations/hotels.json:2: not valid JSON: expecting property name enclosed in double quotes"
     ]
     (line,) = read(tmp_path, "[]", "json")[1]
