@@ -7,13 +7,15 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from typing import Final
+from typing import Final, TypeVar
 
 import httpx2
 
 from sluice.adapters.sources.transport.endpoint import Endpoint
 from sluice.errors import ConnectionInvalid, SupplierRefused, SupplierUnavailable
 from sluice.model.stage import Timeouts
+
+Cause = TypeVar("Cause", bound=BaseException)
 
 _KEPT_FOR: Final = 60.0
 """Seconds for which a connection that nobody uses is kept; one that the server has closed is noticed."""
@@ -88,9 +90,10 @@ class Wire:
             limit = self._timeouts.read.total_seconds()
             raise SupplierUnavailable(f"{asked}: nothing was received for {limit:g} s", url=asked) from exc
         except httpx2.ConnectError as exc:
-            if _causes(exc, ssl.SSLCertVerificationError):
+            if untrusted := _behind(exc, ssl.SSLCertVerificationError):
+                why = self._endpoint.snippet(untrusted.verify_message)
                 raise ConnectionInvalid(
-                    f"{asked}: the certificate of the host of connection {conn_id} is not trusted here"
+                    f"{asked}: the certificate of the host of connection {conn_id} is not trusted here: {why}"
                 ) from exc
             raise SupplierUnavailable(f"{asked}: {_unconnected(exc, conn_id)}", url=asked) from exc
         except httpx2.InvalidURL as exc:
@@ -104,20 +107,20 @@ class Wire:
 
 
 def _unconnected(error: httpx2.ConnectError, conn_id: str) -> str:
-    if _causes(error, socket.gaierror):
+    if _behind(error, socket.gaierror):
         return f"the name of the host of connection {conn_id} is not known"
-    if _causes(error, ssl.SSLError):
+    if _behind(error, ssl.SSLError):
         return "the encrypted connection failed"
     return "the server cannot be connected to"
 
 
-def _causes(error: BaseException, kind: type[BaseException]) -> bool:
-    """Whether an error of that kind is behind this one: what wraps it carries it as cause, context or argument."""
+def _behind(error: BaseException, kind: type[Cause]) -> Cause | None:
+    """Return an error of that kind that is behind this one: what wraps it carries it as cause, context or argument."""
     behind: list[object] = [error]
     while behind:
         one = behind.pop()
         if isinstance(one, kind):
-            return True
+            return one
         if isinstance(one, BaseException):
             behind += [one.__cause__, one.__context__, *one.args]
-    return False
+    return None
