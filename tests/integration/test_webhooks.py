@@ -45,7 +45,7 @@ def test_what_a_receiver_gets() -> None:
     [
         (Reply(400, b"no such hotel"), "400 Bad Request: no such hotel"),
         (Reply(404, b""), "404 Not Found"),
-        (Reply(422, b"another body came under this key"), "422 Unprocessable Entity: another body came under this key"),
+        (Reply(403, b"another body came under this key"), "403 Forbidden: another body came under this key"),
         (Reply(301, b"", {"Location": "http://127.0.0.1:1/elsewhere"}), "301 Moved Permanently"),
         (Reply(799, b""), None),
     ],
