@@ -113,7 +113,8 @@ class PostgresDiffing:
             _SQL["note_version"], [{"shard": shard, "version": version} for shard, version in scope.versions.items()]
         )
         self._cursor.execute(_SQL["mark_outdone"])
-        self._cursor.execute(_SQL["compare"], facts)
+        # Prepared, it would be planned for whole runs and for parts of one alike.
+        self._cursor.execute(_SQL["compare"], facts, prepare=False)
         self._cursor.execute(_SQL["count_unchanged"], facts)
         self._cursor.execute(_SQL["drop_rejected"])
         if scope.newer:
