@@ -29,11 +29,11 @@ def inspect_template(text: str, known: Mapping[str, tuple[str, ...] | None]) -> 
     environment.globals.clear()
     try:
         tree = environment.parse(text)
-        environment.compile(text)
+        # It compiles the tree to see what is missing: so it knows filters and tests that there are not, too.
+        foreign = meta.find_undeclared_variables(tree)
     except TemplateError as error:
-        report.problems.append(f"is no valid template: {error}")
+        report.problems.append(f"is no valid template: {error.message}")
         return report
-    foreign = meta.find_undeclared_variables(tree)
     for name, part in _uses(tree, foreign):
         if not _is_known(name, part, known):
             written = name if part is None else f"{name}.{part}"
