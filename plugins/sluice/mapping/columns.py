@@ -1,6 +1,6 @@
 """Rows of exact values come in; their hashes and their Parquet file go out."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from typing import Any, Final
@@ -92,10 +92,8 @@ class RowsFile:
         self._paired = [index for index, kind in enumerate(kinds) if kind.is_paired]
         self._heads: list[tuple[Any, ...]] = []
         self._made = 0
-        self._lists: list[list[Any]] = [[] for _ in names]
-        """The columns of the last rows; those before are in Arrow's form, which takes a fraction of the memory."""
         self._rows: list[Sequence[Any]] = []
-        """Rows that have yet to be put behind them."""
+        """The last ones; those before are in Arrow's form, which takes a fraction of the memory."""
         self._columns: list[list[pa.Array]] = []
         self._places: list[int | None] = []
         """Of each object the place of its row among the rows; of most there is none, where little has changed."""
@@ -129,9 +127,9 @@ class RowsFile:
             stored[index] = [value[0] if type(value) is tuple else value for value in columns[index]]
             apart[index] = [value[1] if type(value) is tuple else value for value in columns[index]]
         made = list(map(Made, count(self._made), map(row_hash, zip(*apart, strict=True))))
-        self._line_up(stored)
+        self._rows.extend(zip(*stored, strict=True))
         self._made += len(made)
-        if len(self._lists[0]) >= _AT_ONCE:
+        if len(self._rows) >= _AT_ONCE:
             self._settle()
         return made
 
@@ -151,28 +149,19 @@ class RowsFile:
         self._heads.append((head.key, head.version, head.raw_hash, row_hash([]), False, True, head.frame, head.index))
         self._places.append(None)
 
-    def _line_up(self, more: Sequence[Sequence[Any]] = ()) -> None:
-        """Put the rows into the lists, and more, which came as columns, behind them."""
-        rows, self._rows = self._rows, []
-        for columns in (list(zip(*rows, strict=True)), more):
-            for kept, column in zip(self._lists, columns, strict=False):
-                kept.extend(column)
-
     def _settle(self) -> None:
-        self._line_up()
-        self._columns.append(_arrays(self._lists, list(self._schema)[len(_HEAD) :]))
-        self._lists = [[] for _ in self._lists]
+        self._columns.append(list(_arrays(self._rows, list(self._schema)[len(_HEAD) :])))
+        self._rows = []
 
     def parquet(self, reading: int, high_mark: str | None = None, postdated: Postdated | None = None) -> bytes:
         """Return the file; how its records were read, and what their marks say, travels in its metadata."""
-        if self._rows or self._lists[0] or not self._columns:
+        if self._rows or not self._columns:
             self._settle()
         rows = [pa.chunked_array(column) for column in zip(*self._columns, strict=True)]
         if self._places != list(range(self._made)):
             places = pa.array(self._places, pa.int32())
             rows = [column.take(places) for column in rows]
-        heads = zip(*self._heads, strict=True) if self._heads else [()] * len(_HEAD)
-        arrays = [*_arrays(heads, list(self._schema)[: len(_HEAD)]), *rows]
+        arrays = [*_arrays(self._heads, list(self._schema)[: len(_HEAD)]), *rows]
         metadata = {_READING: f"{reading:016x}".encode()}
         if high_mark is not None:
             metadata[_HIGH_MARK] = high_mark.encode()
@@ -184,8 +173,9 @@ class RowsFile:
         return bytes(sink.getvalue())
 
 
-def _arrays(columns: Iterable[Sequence[Any]], fields: Sequence[pa.Field]) -> list[pa.Array]:
-    return [pa.array(column, field.type) for column, field in zip(columns, fields, strict=True)]
+def _arrays(rows: Sequence[Sequence[Any]], fields: Sequence[pa.Field]) -> Iterator[pa.Array]:
+    columns = zip(*rows, strict=True) if rows else [()] * len(fields)
+    return (pa.array(column, field.type) for column, field in zip(columns, fields, strict=True))
 
 
 @contextmanager
