@@ -56,7 +56,7 @@ class PostgresDiffing:
         self._sync = sync
         self._table = table
         self._counts: DiffCounts | None = None
-        self._has_versions = False
+        self._scope: DiffScope | None = None
         self._leaves_out = False
         self._cursor.execute(_SQL["create_staging"])
 
@@ -105,7 +105,7 @@ class PostgresDiffing:
             "deletes": scope.deletes,
             "complete": scope.complete,
         }
-        self._counts, self._has_versions = None, bool(scope.versions)
+        self._counts, self._scope = None, scope
         if self._leaves_out:
             self._cursor.execute(_SQL["drop_left_out"])
         self._cursor.execute(_SQL["clear_comparison"])
@@ -115,7 +115,6 @@ class PostgresDiffing:
         self._cursor.execute(_SQL["mark_outdone"])
         # Prepared, it would be planned for whole runs and for parts of one alike.
         self._cursor.execute(_SQL["compare"], facts, prepare=False)
-        self._cursor.execute(_SQL["count_unchanged"], facts)
         self._cursor.execute(_SQL["drop_rejected"])
         if scope.newer:
             self._cursor.execute(_SQL["mark_outrun"], {"sync": self._sync, "newer": list(scope.newer)})
@@ -157,9 +156,10 @@ class PostgresDiffing:
 
     def _versions(self) -> tuple[VersionCount, ...]:
         """Return what each version of the transformation has made, unless there is but one."""
-        if not self._has_versions:
+        if self._scope is None or not self._scope.versions:
             return ()
-        return tuple(VersionCount.model_validate(row) for row in self._cursor.execute(_SQL["versions"]))
+        found = self._cursor.execute(_SQL["versions"], {"transformer_version": self._scope.transformer_version})
+        return tuple(VersionCount.model_validate(row) for row in found)
 
     def _number(self, query: str) -> int:
         row = self._cursor.execute(_SQL[query], {"sync": self._sync}).fetchone()

@@ -32,11 +32,6 @@ create temporary table compared (
     old_shard text,
     transformer_version integer,
     told boolean not null default false
-) on commit drop;
-create temporary table unchanged (
-    shard text not null,
-    transformer_version integer,
-    objects bigint not null
 ) on commit drop
 
 -- name: copy_rejected
@@ -58,8 +53,7 @@ update staged set outdone = false where outdone and (shard, seq) <> (%(shard)s, 
 
 -- name: clear_comparison
 -- Forgets the last comparison, and lets the planner know how much is staged.
-truncate compared, unchanged;
-truncate made_by;
+truncate compared, made_by;
 analyze staged (key, outdone);
 analyze rejected (key)
 
@@ -115,15 +109,6 @@ with delivered as (
     where l.key is not null or %(complete)s
 )
 insert into compared select * from judged where outcome <> 'unchanged'
-
--- name: count_unchanged
--- What was delivered and is not listed is unchanged.
-insert into unchanged (shard, transformer_version, objects)
-select d.shard, coalesce(m.transformer_version, %(transformer_version)s), d.objects - coalesce(c.objects, 0)
-from (select shard, count(*) as objects from staged where not outdone group by shard) d
-left join (select shard, count(*) as objects from compared where seq is not null group by shard) c on c.shard = d.shard
-left join made_by m on m.shard = d.shard
-where d.objects > coalesce(c.objects, 0)
 
 -- name: drop_rejected
 -- Who was delivered in a form that could not be taken in is not gone.
@@ -182,9 +167,10 @@ select key, outcome, shard, seq, position, version, raw_hash, row_hash, old_stat
 from compared where outcome not in ('unchanged', 'vanished') and not told order by key
 
 -- name: outcomes
--- The comparison, counted by outcome. Seen was what was delivered, in whatever form; vanished is what a run that saw everything
--- did not deliver, or what is said to be gone where that is ignored; moved is what another shard delivered than the last time.
--- Noted is what leaves the table alone, and is news for the ledger: it has to know the highest version, to tell what is older.
+-- The comparison, counted by outcome. What was delivered and is not listed is unchanged. Seen was what was delivered, in whatever
+-- form; vanished is what a run that saw everything did not deliver, or what is said to be gone where that is ignored; moved is what
+-- another shard delivered than the last time. Noted is what leaves the table alone, and is news for the ledger: it has to know the
+-- highest version, to tell what is older.
 with counted as (
     select
         outcome,
@@ -197,7 +183,10 @@ with counted as (
         ) as noted
     from compared group by outcome
     union all
-    select 'unchanged', objects, objects, 0, 0, 0 from unchanged
+    select 'unchanged', u.objects, u.objects, 0, 0, 0
+    from (
+        select (select count(*) from staged where not outdone) - (select count(*) from compared where seq is not null) as objects
+    ) u
 )
 select
     outcome,
@@ -210,11 +199,18 @@ from counted group by outcome
 
 -- name: versions
 -- What each version of the transformation has made.
-with made as (
+with listed as (
     select transformer_version, shard, outcome, count(*) as objects
     from compared where seq is not null group by transformer_version, shard, outcome
+), delivered as (
+    select shard, count(*) as objects from staged where not outdone group by shard
+), made as (
+    select * from listed
     union all
-    select transformer_version, shard, 'unchanged', objects from unchanged
+    select
+        coalesce(m.transformer_version, %(transformer_version)s), d.shard, 'unchanged',
+        d.objects - coalesce((select sum(l.objects) from listed l where l.shard = d.shard), 0)
+    from delivered d left join made_by m on m.shard = d.shard
 )
 select
     transformer_version as version,
