@@ -198,27 +198,25 @@ select
 from counted group by outcome
 
 -- name: versions
--- What each version of the transformation has made.
-with listed as (
-    select transformer_version, shard, outcome, count(*) as objects
-    from compared where seq is not null group by transformer_version, shard, outcome
-), delivered as (
-    select shard, count(*) as objects from staged where not outdone group by shard
-), made as (
-    select * from listed
+-- Of how many objects each version of the transformation has made what counts, and how many of them are new or differ.
+with made as (
+    select
+        coalesce(m.transformer_version, %(transformer_version)s) as version, s.shard,
+        count(*) as objects, 0 as created, 0 as changed
+    from staged s left join made_by m on m.shard = s.shard where not s.outdone group by s.shard, m.transformer_version
     union all
     select
-        coalesce(m.transformer_version, %(transformer_version)s), d.shard, 'unchanged',
-        d.objects - coalesce((select sum(l.objects) from listed l where l.shard = d.shard), 0)
-    from delivered d left join made_by m on m.shard = d.shard
+        transformer_version, shard, 0,
+        count(*) filter (where outcome = 'created'), count(*) filter (where outcome = 'changed')
+    from compared where seq is not null group by transformer_version, shard
 )
 select
-    transformer_version as version,
+    version,
     count(distinct shard) as shards,
     sum(objects)::bigint as objects,
-    coalesce(sum(objects) filter (where outcome = 'created'), 0)::bigint as created,
-    coalesce(sum(objects) filter (where outcome = 'changed'), 0)::bigint as changed
-from made group by transformer_version order by transformer_version
+    sum(created)::bigint as created,
+    sum(changed)::bigint as changed
+from made group by version order by version
 
 -- name: first_loaded
 -- How many new objects belong to shards of which the target holds nothing. The ledger is read once, however many shards there are.
