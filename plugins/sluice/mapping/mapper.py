@@ -194,7 +194,7 @@ def _lost(chunk: _Chunk, records: Sequence[Identified]) -> set[int]:
     lost: set[int] = set()
     for frame, of_page in groupby(unseen, lambda record: record.head.frame):
         found = {record.head.index: id(record) for record in of_page}
-        lost.update(found[index] for index in chunk.pages[frame].damaged_among(list(found)) if index in found)
+        lost.update(found[index] for index in chunk.pages[frame].damaged_among(list(found)))
     return lost
 
 

@@ -37,10 +37,11 @@ class RecordPage:
 
     def damaged_among(self, places: Sequence[int]) -> frozenset[int]:
         """Return which of some records are damaged, with a look at the texts of no others."""
+        malformed = self.malformed.intersection(places)
         texts = self.body if len(places) == len(self.records) else b"\n".join([self.records[place] for place in places])
-        if texts and is_utf8(texts):
-            return self.malformed
-        return self.malformed.union(place for place in places if not is_utf8(bytes(self.records[place])))
+        if is_utf8(texts):
+            return malformed
+        return malformed.union(place for place in places if not is_utf8(bytes(self.records[place])))
 
 
 class PageSplitter:
