@@ -214,6 +214,7 @@ def test_the_same_rows_whatever_the_first_page_lets_expect(known_first: bool) ->
         *(b'{"id": "h%d", "size": %b, "data": {"b": 1.0}, "at": "2024-01-01T00:00:00Z"}' % pair for pair in enumerate(TOKENS)),
         b'{"id": "%b", "size": 1}' % (b"x" * 2_001),
         b'{"id": "t1", "gone": true, "size": 1, "at": null}',
+        b'{"id": "torn", "more": "\xff"}',
         b'{"id": "same", "size": 7.5}',
         b'{"id": "cut", "size": 01}',
     ]
@@ -234,7 +235,7 @@ def test_the_same_rows_whatever_the_first_page_lets_expect(known_first: bool) ->
 
     assert told(chunk) == told(once) == told(again) == told(each)
     assert [reject.message for reject in chunk.rejects] == [reject.message for reject in once.rejects]
-    assert (chunk.objects, chunk.mapped, len(chunk.rejects)) == (7, 5, 3)
+    assert (chunk.objects, chunk.mapped, len(chunk.rejects)) == (7, 5, 4)
 
 
 def test_remembering_what_was_mapped_changes_nothing() -> None:
