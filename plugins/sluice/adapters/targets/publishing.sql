@@ -97,10 +97,11 @@ order by a.key
 
 -- name: create_wanted
 -- Where in which rows artifacts the approved rows stand and, one behind the other, their hashes. Approved is in the order of the
--- keys: one pass over it costs less than to look up the rows of each artifact, or to sort them.
+-- keys: one pass over it costs less than to look up the rows of each artifact, or to sort them. There may be ten thousand artifacts.
 create temporary table wanted on commit drop as
 select shard, seq, array_agg(position) as positions, string_agg(row_hash, '') as row_hashes
-from approved where outcome in ('created', 'changed', 'reappeared') group by shard, seq
+from approved where outcome in ('created', 'changed', 'reappeared') group by shard, seq;
+create unique index on wanted (shard, seq)
 
 -- name: needed
 -- The rows artifacts that hold approved rows.
