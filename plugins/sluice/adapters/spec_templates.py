@@ -29,10 +29,11 @@ def inspect_template(text: str, known: Mapping[str, tuple[str, ...] | None]) -> 
     environment.globals.clear()
     try:
         tree = environment.parse(text)
-        # It compiles the tree to see what is missing: so it knows filters and tests that there are not, too.
+        environment.compile(tree)
         foreign = meta.find_undeclared_variables(tree)
-    except TemplateError as error:
-        report.problems.append(f"is no valid template: {error.message}")
+    except (TemplateError, SyntaxError, RecursionError) as error:  # the last two are Python's, who reads what Jinja makes of it
+        why = error.msg if isinstance(error, SyntaxError) else error
+        report.problems.append(f"is no valid template: {why}")
         return report
     for name, part in _uses(tree, foreign):
         if not _is_known(name, part, known):

@@ -128,6 +128,7 @@ ONE_MISTAKE = {
     "the shard as a whole": ("{{ shard.region }}", "{{ shard }}", ["8: source.query.region: uses the unknown name 'shard'; known: shard.region, window.start, window.end, watermark, until"]),
     "a global of Jinja": ("{{ watermark }}", "{{ watermark }}{{ range(9) }}", ["9: source.query.since: uses the unknown name 'range'; known: shard.region, window.start, window.end, watermark, until"]),
     "unknown filter": ("{{ watermark }}", "{{ watermark | nope }}", ["9: source.query.since: is no valid template: No filter named 'nope'."]),
+    "template for no Python": ("{{ watermark }}", "{{ watermark.format(a=1, a=2) }}", ["9: source.query.since: is no valid template: keyword argument repeated: a"]),
     "broken template": ("{{ watermark }}", "{{ watermark", ["9: source.query.since: is no valid template: unexpected end of template, expected 'end of print statement'."]),
     "cursor parameter set twice": ("    since:", "    cursor: '1'\n    since:", ["9: source.query.cursor: is set by source.cursor.parameter: leave it out here"]),
     "watermark not used": ('    since: "{{ watermark }}"\n', "", ["11: source.watermark: no template of the source uses {{ watermark }}: every run would fetch all"]),
