@@ -42,6 +42,7 @@ class PostgresInspecting:
         self._sampling = Sampling.of(_rows_after(counts))
         cursor.execute(_SQL["show"], {"samples": samples, "outcomes": [str(outcome) for outcome in counts.outcomes]})
         cursor.execute(_SQL["need"], self._sampling.facts)
+        cursor.execute(_SQL["index_needed"])
         columns = [sql.SQL("{} {}").format(sql.Identifier(field.name), type_sql(field.type.sql)) for field in self._fields]
         cursor.execute(sql.SQL(_SQL["create_arriving"]).format(sql.SQL(", ").join(columns)))
         self._profiling = Profiling(cursor, self._standing, self._sampling)

@@ -28,6 +28,10 @@ from compared
 where mapped and outcome in ('created', 'changed', 'reappeared', 'stale')
 group by shard, seq
 
+-- name: index_needed
+-- Finds what is needed of one artifact, of which there may be ten thousand.
+create unique index on needed (shard, seq)
+
 -- name: needed
 -- The rows artifacts that hold such rows. While a sample is drawn, the highest and lowest values of all others count as well.
 select shard, seq from needed where looked_at is not null or %(is_sample)s and coming_in is not null order by shard, seq
