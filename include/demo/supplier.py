@@ -7,6 +7,7 @@ import json
 import zlib
 from collections import deque
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
@@ -35,7 +36,7 @@ what it shall do from now on (GET shows it):
   curl 127.0.0.1:8090/_control -d '{"fail": {"status": 429, "times": 2, "retry_after": 3}}'
   curl 127.0.0.1:8090/_control -d '{"fail": {"status": 503, "region": "tokyo", "after": 4}}'
   curl 127.0.0.1:8090/_control -d '{"garbage": "html"}'    or truncated, stuck-cursor, empty, huge, bomb, error-body
-  curl 127.0.0.1:8090/_control -d '{"delay": 2.5}'                              wait before each answer
+  curl 127.0.0.1:8090/_control -d '{"delay": 2.5}'                              wait before each answer; told anew, go on
   curl 127.0.0.1:8090/_control -d '{"spoil": 2}'                               send 2% of the hotels with "many" rooms
   curl 127.0.0.1:8090/_control -d '{"copies": 100}'                             serve every hotel a hundred times
   curl 127.0.0.1:8090/_control -d '{"fail": null, "garbage": null, "delay": 0}' be well again
@@ -113,6 +114,7 @@ class Supplier:
         self._catalogue = catalogue
         self._state = state
         self._delay = 0.0
+        self._is_delay_over = asyncio.Event()
         self._spoilt = 0.0
         self._failure: Failure | None = None
         self._garbage: Garbage | None = None
@@ -138,7 +140,8 @@ class Supplier:
         query = request.query_params
         region, cursor = query.get("region") or None, query.get("cursor") or None
         if self._delay:
-            await asyncio.sleep(self._delay)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._is_delay_over.wait(), self._delay)
         if self._failure and self._failure.strikes(region):
             pause = self._failure.retry_after
             headers = {} if pause is None else {"Retry-After": f"{pause:g}"}
@@ -167,6 +170,8 @@ class Supplier:
             self._catalogue.restore(orders.copies, self._catalogue.acts)
         if "delay" in orders.model_fields_set:
             self._delay = orders.delay or 0.0
+            self._is_delay_over.set()
+            self._is_delay_over = asyncio.Event()
         if "spoil" in orders.model_fields_set:
             self._spoilt = orders.spoil or 0.0
         if "fail" in orders.model_fields_set:

@@ -47,11 +47,12 @@ def sluice(tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo, 
 
 @contextmanager
 def at_work(sluice: CommandLineHere, supplier: Supplier) -> Iterator[tuple["subprocess.Popen[str]", str]]:
-    """Yield a process that has checkpointed some pages of a slow supplier's first region, and the id of its run."""
+    """Yield a process that has checkpointed some pages of the first region, and its run; the supplier answers when told to."""
     supplier.control(delay=0.2)
     with sluice.start("--verbose", *FULL, "--json", stdout=subprocess.PIPE) as process:
         assert process.stderr is not None
         assert read_until(process.stderr, log_events.CHUNK_CHECKPOINTED, times=2) == 2
+        supplier.control(delay=600)
         (run,) = sluice.ask("runs")["runs"]
         yield process, run["id"]
 
@@ -98,12 +99,12 @@ def test_a_run_is_cancelled_while_a_process_works_on_it(
     with at_work(sluice, supplier) as (process, run):
         held = sluice.ask("lease", "list")["leases"]
         cancelled = sluice.ask("cancel", run, *WHY)
+        supplier.control(delay=0)
         told = told_by(process, code=1)
     assert [lease["owner"] for lease in held] == [run]
     assert (cancelled["run"]["status"], told["run"]["status"]) == ("cancelled", "cancelled")
     assert told["run"]["failure"]["message"] == "cancelled by ada (cli): it floods their API"
     assert sluice.ask("lease", "list")["leases"] == []
-    supplier.control(delay=0)
     assert "is cancelled" in sluice.call("cancel", run, *WHY).stdout
     assert [entry["act"] for entry in sluice.ask("audit")["entries"]] == ["cancel-run"]
     assert sluice.ask(*FULL)["run"]["status"] == "succeeded"

@@ -36,11 +36,12 @@ def project(tmp_path: Path, database: ConnectionInfo, artifacts: ConnectionInfo,
 
 @contextmanager
 def at_work(sluice: CommandLineHere, supplier: Supplier, *options: str) -> Iterator["subprocess.Popen[str]"]:
-    """Yield a process that has checkpointed some pages of a slow supplier."""
+    """Yield a process that has checkpointed some pages, and whose supplier answers no more until it is told to."""
     supplier.control(delay=0.2)
     with sluice.start("--verbose", "run", "hotels", "--inline", *options) as process:
         assert process.stderr is not None
         assert read_until(process.stderr, log_events.CHUNK_CHECKPOINTED, times=3) == 3
+        supplier.control(delay=600)
         yield process
 
 
@@ -131,7 +132,6 @@ def test_a_follower_waits_no_longer_than_its_stage_wants(project: Project, suppl
     """It has waited in vain then, and says for whom."""
     sluice = project(wait_timeout="3s")
     with at_work(sluice, supplier) as owner:
-        supplier.control(delay=60)
         told = sluice.ask("run", "hotels", "--inline", code=1)
         owner.kill()
     assert told["run"]["failure"]["error"] == "WaitedInVain"
