@@ -25,12 +25,13 @@ _AS_USUAL: Final = sql.SQL("")
 _BATCH_ROWS: Final = 4_096
 """So many of some kilobytes each stay in the processor's caches; half or twice as many cost more."""
 _BLOCK_BYTES: Final = 8_000_000
+_BUFFER_BYTES: Final = 64 * 1024
 
 
 def read_parquet(data: bytes, columns: Sequence[str] | None = None) -> pa.Table:
     """Return what a Parquet artifact holds, of these columns those that it has; raise `ArtifactCorrupt` if it is none."""
     with readable():
-        return pq.ParquetFile(pa.BufferReader(data)).read(columns, use_threads=False)
+        return pq.ParquetFile(pa.BufferReader(data), pre_buffer=False).read(columns, use_threads=False)
 
 
 def hex_column(hashes: pa.ChunkedArray) -> pa.Array:
@@ -65,7 +66,8 @@ def copy_parquet_in(cursor: psycopg.Cursor[Any], table: sql.Identifier, file: Bi
     However many rows it has, few are in memory at a time. Raises `ArtifactCorrupt` if it is none.
     """
     with readable():
-        parquet = pq.ParquetFile(file)
+        # What is read ahead would be kept to the end.
+        parquet = pq.ParquetFile(file, buffer_size=_BUFFER_BYTES, pre_buffer=False)
         names = [name.removeprefix("_") for name in parquet.schema_arrow.names]
         _copy(cursor, table, names, parquet.iter_batches(_BATCH_ROWS, use_threads=False))
 
