@@ -278,7 +278,8 @@ WORKER = """
 
 def test_processes_share_a_supplier_that_lets_one_token_live(shop: WarySupplier, database: ConnectionInfo) -> None:
     """Three processes at once get all their pages, though the newest token kills the older ones and none lasts for long."""
-    shop.uses = 60
+    # The second one outlives what is left to ask for: who is slow to use it is not refused twice.
+    shop.uses = 120
     told = json.dumps([vars(database), vars(shop.connection()), 60])
     command = [sys.executable, "-c", textwrap.dedent(WORKER)]
     started = [
@@ -289,7 +290,7 @@ def test_processes_share_a_supplier_that_lets_one_token_live(shop: WarySupplier,
         said = list(threads.map(lambda process: process.communicate(told, timeout=120), started))
     assert [told for out, told in said if not out.endswith("done\n")] == []
     assert shop.most_asking == 1
-    assert 180 // 60 <= shop.issued <= 180 // 60 + 3
+    assert 2 <= shop.issued <= 2 + 3
     with psycopg.connect(conninfo(database)) as connection:
         kept = connection.execute("select client, sealed::text from sluice_state.access_token").fetchall()
     assert len(kept) == 1
